@@ -92,11 +92,7 @@ class Attempt:
         return done or (f"noted, of a shadow table: {change.statement}",)
 
     def _look_at_other(self) -> Sequence[str]:
-        """Note what a change of other objects than tables says.
-
-        Raises:
-            SetlError: it may be about mapped tables all the same, and cannot be replicated.
-        """
+        """Note what a change of other objects than tables says."""
         context, change = self._context, self._change
         if self._defaults is not None:
             self._defaults.follow()

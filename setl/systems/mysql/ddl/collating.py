@@ -96,13 +96,7 @@ def collated(statement: str, session: StatementSession) -> str:
 
 
 def with_default(statement: str, session: StatementSession, collation: str) -> str:
-    """A CREATE TABLE with the collation that it takes from its schema where it names none.
-
-    Args:
-        statement: CREATE TABLE with a list of columns; anything else stays as it is.
-        session: the session that ran it.
-        collation: that of the schema.
-    """
+    """A CREATE TABLE with the collation that it takes from its schema where it names none."""
     tokens = tokenize(statement, quoting_of(session))
     depth, listed, before = 0, None, ""
     for token in tokens:
@@ -126,11 +120,6 @@ def with_named_default(statement: str, session: StatementSession, collation: str
 
     To MariaDB that is the character set of the table's schema, with the collation that the
     character set has by itself. MySQL has it in CONVERT TO only, and takes collation_database.
-
-    Args:
-        statement: anything else stays as it is.
-        session: the session that ran it.
-        collation: of the schema, or collation_database.
     """
     charset = collation.partition("_")[0]
     tokens = tokenize(statement, quoting_of(session))

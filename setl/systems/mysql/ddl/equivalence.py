@@ -189,12 +189,7 @@ class Rule:
 
 
 def refuse_unequal(context: ChangeContext, step: Step) -> None:
-    """Refuse a step after which rows of the target may not be as the source's.
-
-    Raises:
-        FatalError: they may not.
-        SetlError: a server does not answer.
-    """
+    """Refuse a step after which rows of the target may not be as the source's."""
     facts = Facts(context, step)
     found = why_not_equivalent(facts, OF_NAMES)
     if not found and step.source is not None and facts.ddl is not None:
@@ -224,11 +219,7 @@ def refuse_recomputed(context: ChangeContext, step: Step) -> None:
 
 
 def refuse_difference(context: ChangeContext, step: Step, difference: str) -> None:
-    """Refuse to let a table be that its shadow was created with another definition than.
-
-    Raises:
-        FatalError: there is a difference, and nobody has accepted it.
-    """
+    """Refuse to let a table be that its shadow was created with another definition than."""
     if difference and not context.target.accepts_of(SHADOW_DEFINITION, step):
         reason = f"an online schema change ends, and its shadow was made otherwise: {difference}"
         raise not_replicated(reason, step.statement, _OF_DIFFERENCE)

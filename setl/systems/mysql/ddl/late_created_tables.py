@@ -56,13 +56,7 @@ class ExistingColumn(NamedTuple):
 
 
 def reason_names_differ(connection: Connection[Any], ddl: TableDdl, later: Collection[Name]) -> str:
-    """Why tables that had other names before a RENAME may not be distinguished by now, or "".
-
-    Args:
-        connection: to the target.
-        ddl: the RENAME, of the target's tables.
-        later: those that were created after it, under the names that it gave.
-    """
+    """Why tables that had other names before a RENAME may not be distinguished by now, or ""."""
     left = [(n.schema, n.table) for n in ddl.subjects if kind_of(connection, (n.schema, n.table))]
     # Without them, rows under the new names have been under no other ones.
     if not left or (
@@ -104,17 +98,7 @@ def renames(ddl: TableDdl) -> bool:
 
 
 def refuse_rows_before(context: ChangeContext, step: Step, later: Collection[Name]) -> None:
-    """Refuse to skip a statement that the table has had since it was created.
-
-    Args:
-        context: the change.
-        step: with the statement.
-        later: those of its tables that were created after it, as the source had them.
-
-    Raises:
-        FatalError: it did something to rows that came before it, and the target has some.
-        SetlError: a server does not answer.
-    """
+    """Refuse to skip a statement that the table has had since it was created."""
     ddl, target = step.ddl, context.connection
     if ddl is None:
         return
@@ -155,12 +139,7 @@ def existing_columns(connection: Connection[Any], name: Name) -> dict[str, Exist
 
 
 def reason_rows_differ(ddl: TableDdl, now: Mapping[str, ExistingColumn]) -> str:
-    """Why rows from before an ALTER TABLE may not be as it left them at the source, or "".
-
-    Args:
-        ddl: the ALTER TABLE.
-        now: the target's columns, of the table that was made after it.
-    """
+    """Why rows from before an ALTER TABLE may not be as it left them at the source, or ""."""
     if removes_rows(ddl):
         return "it removed rows, and does not say which"
     if moved_by(ddl) is not None:

@@ -45,12 +45,7 @@ class Narrowed(NamedTuple):
 
 
 def narrowed(ddl: TableDdl, route: Route) -> Narrowed:
-    """A statement without what is only about columns that the route leaves out.
-
-    Args:
-        ddl: ALTER TABLE, or an index statement; others stay as they are.
-        route: how the table's rows go.
-    """
+    """A statement without what is only about columns that the route leaves out."""
     if route.include is None and not route.exclude:
         return Narrowed(ddl)
     stays = _stays(route)
@@ -61,12 +56,7 @@ def narrowed(ddl: TableDdl, route: Route) -> Narrowed:
 
 
 def without_keys(ddl: TableDdl, keys: Collection[str]) -> Narrowed:
-    """A statement without what it does to keys and constraints that the target has not got.
-
-    Args:
-        ddl: ALTER TABLE, or an index statement.
-        keys: the names of those that it has, in lower case.
-    """
+    """A statement without what it does to keys and constraints that the target has not got."""
     if ddl.action is Action.INDEX:
         name = name_of(ddl.tokens[behind_condition(ddl.tokens, 2)])
         drops = ddl.tokens[0].word == "DROP" and name and name.lower() not in keys

@@ -17,14 +17,6 @@ def refuse_removal(ddl: TableDdl, route: Route, *, gathers: bool) -> None:
 
     The binlog does not say which rows. So of a row that the other site writes meanwhile nobody can
     tell whether that write has seen the removal. It would stay at one site alone.
-
-    Args:
-        ddl: the statement.
-        route: where the table's rows go.
-        gathers: whether rows of other tables go there, too.
-
-    Raises:
-        FatalError: it removes such rows, or a column that rows of other tables have.
     """
     if gathers and (removes_rows(ddl) or ddl.action is Action.DROP):
         raise not_replicated(
@@ -75,9 +67,6 @@ def refuse_columns(ddl: TableDdl, route: Route) -> None:
     """Refuse a statement about columns that reach the target in another form, or not at all.
 
     Words are compared, not understood, so that a statement is rather refused than misread.
-
-    Raises:
-        FatalError: it names such a column, or creates a table that should have some.
     """
     special = {c.lower() for c in (*route.exclude, *route.renames, *route.expressions)}
     special |= {c.lower() for c in route.renames.values()}

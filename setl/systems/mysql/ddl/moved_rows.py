@@ -63,8 +63,7 @@ def table_of_partition(ddl: TableDdl) -> tuple[str, str] | None:
 def refuse_second_move(ddl: TableDdl | None) -> None:
     """Refuse a statement that moves rows, of a pipeline that has gone back to before it.
 
-    Raises:
-        FatalError: it is one. Rows from before it have gone to the tables as they were after it.
+    Rows from before it have gone to the tables as they were after it.
     """
     if ddl is not None and moved_by(ddl) is not None:
         raise _refused(ddl, "it moved rows between tables already, before the pipeline went back")
@@ -78,18 +77,7 @@ def refuse_moves(
     *,
     both_ways: bool,
 ) -> None:
-    """Refuse a statement that moves rows between tables, unless both are whole at the target.
-
-    Args:
-        ddl: the statement.
-        routes: of the table that it alters.
-        into: of the other one.
-        gathers: whether rows of other tables go where a route leads.
-        both_ways: whether the target's clients write rows that go to the source.
-
-    Raises:
-        FatalError: it is refused.
-    """
+    """Refuse a statement that moves rows between tables, unless both are whole at the target."""
     moved = moved_by(ddl)
     if moved is None:
         other = next(name for name in ddl.names if name.role is Role.OTHER)
@@ -149,12 +137,6 @@ def reason_partitions_differ(
     """Why a partition may have other rows at the target than at the source, or "".
 
     The source may have given up partitions since, and made others: what both have counts.
-
-    Args:
-        source: the source's server, None if it cannot be asked.
-        target: a connection to the target.
-        ddl: the statement, of the target's tables.
-        names: the partitioned table at the source and at the target.
     """
     named = _partition_of(ddl) if moved_by(ddl) is not None else ""
     if not named:
@@ -179,10 +161,6 @@ def rows_of_exchange(connection: Connection[Any], ddl: TableDdl) -> str:
 
     Their definitions stay. So it is their first and last rows, or all of one if these are alike.
     Where all are alike, it does not matter.
-
-    Args:
-        connection: to the target.
-        ddl: the statement, of the target's tables.
     """
     if not exchanges(ddl):
         return ""

@@ -29,15 +29,6 @@ def without_other_objects(
     A name counts as one only if the target has no such table. So a table that became a view after
     the statement ran is still a table here. What is gone from the source by now, and is not at the
     target, needs nothing either: if it was a table, the first of its rows is an error.
-
-    Args:
-        ddl: the statement.
-        routing: the pipeline's tables.
-        target: a connection to the target.
-        source: the source's server, None if it cannot be asked.
-
-    Raises:
-        SetlError: the source does not answer.
     """
     if source is None or ddl.action not in (Action.RENAME, Action.ALTER, Action.DROP):
         return ddl

@@ -163,9 +163,6 @@ def plan_ddl(
         marked_drops: whether a DROP TABLE must be recognised in the target's binlog. Servers write
             it there without its comment, so the table is first renamed, with a comment, to a name
             that no pipeline minds.
-
-    Raises:
-        FatalError: it cannot be replicated.
     """
     if ddl.action is Action.DROP:
         return _drop(ddl, routing, aside, marked=marked_drops)
@@ -200,9 +197,6 @@ def rewritten(
         routing: the pipeline's tables.
         stands_for: tables of the source that are meant where a statement names others.
         marked_drops: see `plan_ddl`.
-
-    Raises:
-        FatalError: it cannot be replicated.
     """
     aliases = stands_for or {}
 

@@ -175,10 +175,6 @@ def reason_stored_rows_differ(state: TableState, *, utc: bool = False) -> str:
 
     What a STORED generated column computes of a moment, or by a setting, it computes again when a
     row is copied, in that session. The target's rows keep what their own sessions computed.
-
-    Args:
-        state: of the target's table.
-        utc: whether somebody says that rows are copied under UTC.
     """
     expressions = {**state.virtual, **state.stored}
     said = {column: tuple(tokenize(unescaped(text))) for column, text in expressions.items()}
@@ -198,12 +194,7 @@ def reason_stored_rows_differ(state: TableState, *, utc: bool = False) -> str:
 
 
 def _of_session(words: Collection[str], types: Mapping[str, str]) -> bool:
-    """Whether an expression of these names and functions depends on a session's time zone.
-
-    Args:
-        words: in lower case.
-        types: the types of the table's columns, by name in lower case.
-    """
+    """Whether an expression of these names and functions depends on a session's time zone."""
     named = [types[word] for word in words if word in types]
     called = {word.upper() for word in words}
     if not _OF_MOMENTS.isdisjoint(called) or any(map(is_moment, named)):
@@ -267,12 +258,7 @@ def _digits(kind: str) -> int:
 
 
 def reason_families_differ(effects: Effects, columns: Collection[str]) -> str:
-    """Why rows of a target of the other family may get other values than at the source, or "".
-
-    Args:
-        effects: of a statement on a table with rows.
-        columns: of the target's table, in lower case.
-    """
+    """Why rows of a target of the other family may get other values than at the source, or ""."""
     known = _FUNCTIONS_ALIKE.union(columns, effects.computed)
     doubtful = {
         name: doubts
@@ -290,13 +276,7 @@ def reason_families_differ(effects: Effects, columns: Collection[str]) -> str:
 
 
 def reason_reads_differ(ddl: TableDdl, before: RowSchema, now: RowSchema | None) -> str:
-    """Why rows may have been read wrongly before an ALTER TABLE came, or "".
-
-    Args:
-        ddl: the ALTER TABLE.
-        before: the table at the target, where it has not run yet.
-        now: the table at the source, None if it has no such table any more.
-    """
+    """Why rows may have been read wrongly before an ALTER TABLE came, or ""."""
     keyed = {before.columns[i].name.lower(): before.columns[i] for i in before.key}
     renamed = dict(_renamed(ddl))
     there = {*renamed.values(), *_named(ddl, "ADD"), *(now.folded if now else ())}

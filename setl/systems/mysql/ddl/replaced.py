@@ -57,11 +57,7 @@ class ReplacedTables:
         return self._context.connection
 
     def refuse(self, step: Step) -> None:
-        """Refuse a step that puts another table in a table's place.
-
-        Raises:
-            FatalError: rows may be on their way that only one site would keep.
-        """
+        """Refuse a step that puts another table in a table's place."""
         names = _names(step.ddl)
         if names is None:
             return

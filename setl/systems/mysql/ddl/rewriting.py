@@ -108,10 +108,6 @@ def without_missing_keys(connection: Connection[Any], step: Step) -> Step:
 
     Tables that setl makes have none (see `setl.systems.mysql.creation.plan`), nor has a copy by
     LIKE. Where one is missing already, it is as if it had been dropped.
-
-    Args:
-        connection: to the target; pymysql's errors pass through.
-        step: about the target's table.
     """
     ddl, table = step.ddl, step.tables[0]
     if ddl is None or step.creation is not None or ddl.action is not Action.ALTER:
@@ -179,15 +175,6 @@ def for_target(
 
     And with what types and words of the source are at the target, and without sequences that it
     lacks.
-
-    Args:
-        context: the change.
-        step: with the statement.
-        defaults: those of the source's databases, None where it cannot be asked.
-
-    Raises:
-        FatalError: they are not known.
-        SetlError: a server does not answer.
     """
     target, session = context.connection, step.session
     step = step._replace(statement=_collated(target, step, defaults))

@@ -82,12 +82,7 @@ class DdlRunner:
         self._watched(connection, statement)
 
     def parses(self, statement: str, session: StatementSession) -> bool:
-        """Whether the server's parser takes a statement, which does not run.
-
-        Raises:
-            FatalError: the target has no such session.
-            TransientError: the server does not answer.
-        """
+        """Whether the server's parser takes a statement, which does not run."""
         held = f"CONVERT(X'{statement.encode().hex()}' USING utf8mb4)"
         try:
             self.run(f"SET @setl_trial = {held}", session)

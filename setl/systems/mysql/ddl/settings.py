@@ -35,15 +35,7 @@ _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
 
 def settings_for(session: StatementSession, *, mariadb: bool) -> list[str]:
-    """The statements that make a session of the target like that of the source.
-
-    Args:
-        session: the source's.
-        mariadb: whether the target is a MariaDB.
-
-    Raises:
-        FatalError: the target has nothing like it.
-    """
+    """The statements that make a session of the target like that of the source."""
     # The source has checked foreign keys if it was to; a table that is missing here is seen.
     foreign_keys = 1 if session.foreign_keys else 0
     zone = session.time_zone.replace("'", "") or "+00:00"
@@ -105,16 +97,7 @@ def _modes(session: StatementSession, *, mariadb: bool) -> str:
 
 
 def session_settings(target: Connection[Any], step: Step) -> list[str]:
-    """What else a step's session needs, beside `settings_for`.
-
-    Args:
-        target: a connection to the target.
-        step: whose statement may do something to rows.
-
-    Raises:
-        FatalError: the account may not set it.
-        SetlError: the server does not answer.
-    """
+    """What else a step's session needs, beside `settings_for`."""
     if step.source is None or step.ddl is None:
         return []
     return [*_timestamps(target, step), *default_collations(target, step.session)]

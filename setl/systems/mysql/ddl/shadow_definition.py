@@ -126,13 +126,7 @@ def _foreign_key(definition: Definition, parent_of: Callable[[Name], Name | None
 
 
 def made_like(present: Iterable[Constraint], table: str, *, numbers: bool) -> list[Constraint]:
-    """The constraints that a shadow has after CREATE TABLE … LIKE, as they are called at the end.
-
-    Args:
-        present: of the table, in order.
-        table: its name.
-        numbers: whether the server names CHECKs again.
-    """
+    """The constraints that CREATE TABLE … LIKE gives a shadow, as they are called at the end."""
     checks = [each for each in present if each.kind == CHECK]
     if not numbers:
         return checks
@@ -150,11 +144,6 @@ def retained_keys(created: str, ddl: TableDdl, changed: Iterable[Constraint]) ->
 
     A server that has made a key for a foreign key drops it when there is another one. A RENAME,
     also to the name that it has, makes it a key of somebody's own.
-
-    Args:
-        created: the table's text of SHOW CREATE TABLE.
-        ddl: the CREATE TABLE.
-        changed: what the table loses and gets.
     """
     columns = {f"({each.columns.partition(' (')[2]}" for each in changed if each.columns}
     named = {name for name, _ in _keys(ddl.text)}
@@ -223,17 +212,7 @@ def constraining(
     routing: Routing,
     run: Run,
 ) -> Constraining:
-    """What there is to do for a step of `creations`.
-
-    Args:
-        connection: to the target.
-        step: the step.
-        routing: the pipeline's tables.
-        run: for the shadow that is created for a moment.
-
-    Raises:
-        FatalError: the CREATE TABLE does not tell all constraints.
-    """
+    """What there is to do for a step of `creations`."""
     ddl, target, session = step.creation, step.tables[0], step.session
     if ddl is None or step.source is None:
         return Constraining()

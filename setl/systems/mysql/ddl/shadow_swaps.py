@@ -24,16 +24,7 @@ _ALTERING: Final = frozenset({Action.ALTER, Action.INDEX})
 
 
 def refuse_unseen(retained: Sequence[TableDdl], swap: Swap, by_hand: str) -> None:
-    """Refuse a swap for a shadow of which it is not known how it was made.
-
-    Args:
-        retained: the statements on the shadow, in order.
-        swap: the shadow, and the table.
-        by_hand: how a person changes the target.
-
-    Raises:
-        FatalError: its CREATE TABLE is not among the statements that were kept.
-    """
+    """Refuse a swap for a shadow of which it is not known how it was made."""
     if not any(ddl.action is Action.CREATE for ddl in retained):
         raise FatalError(
             f"{'.'.join(swap.shadow)} replaces {'.'.join(swap.table)}, and how it was"
@@ -44,16 +35,7 @@ def refuse_unseen(retained: Sequence[TableDdl], swap: Swap, by_hand: str) -> Non
 
 
 def refuse_altered(since: Iterable[str], target: Name, swap: Swap) -> None:
-    """Refuse a swap for a shadow that was not altered when the table was.
-
-    Args:
-        since: the statements that ran at the target since the shadow was created.
-        target: the table at the target.
-        swap: the shadow, and the table.
-
-    Raises:
-        FatalError: one of them altered the table.
-    """
+    """Refuse a swap for a shadow that was not altered when the table was."""
     for statement in since:
         ddl = parse_table_ddl(statement, "")
         if ddl is not None and ddl.action in _ALTERING and target in ddl.tables:
@@ -72,9 +54,6 @@ def refuse_other_shadows(
         table: the table that it replaces, at the source.
         columns: the columns of the table at the target, in lower case; none if these
             need not be the source's.
-
-    Raises:
-        FatalError: it is one.
     """
     for ddl in retained:
         if ddl.action is not Action.CREATE:
@@ -107,14 +86,6 @@ def refuse_drop_before_swap(ddl: TableDdl, shadows: Iterable[Name], routing: Rou
 
     pt-online-schema-change does so with ``--alter-foreign-keys-method=drop_swap``: the shadow takes
     the name later. At the target there is no shadow, so the rows would be lost.
-
-    Args:
-        ddl: a DROP TABLE.
-        shadows: what statements are kept of.
-        routing: the pipeline's tables.
-
-    Raises:
-        FatalError: it is the table of one of these shadows.
     """
     dropped = {(name.schema, name.table) for name in ddl.subjects}
     for schema, table in shadows:

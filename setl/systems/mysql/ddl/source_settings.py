@@ -31,10 +31,14 @@ from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.ddl.advice import not_replicated
 from setl.systems.mysql.ddl.collating import collated, names_default, with_named_default
 from setl.systems.mysql.ddl.context import ChangeContext
-from setl.systems.mysql.ddl.table_records import TableRecord, TableRecords
+from setl.systems.mysql.ddl.table_records import (
+    DatabaseDefault,
+    ServerSetting,
+    TableRecord,
+    TableRecords,
+)
 from setl.systems.mysql.ddl.table_state import default_collation, name_of_collation, value_of
 
-_DEFAULT, _SERVER = "default", "server"  # states of records
 _LIMIT: Final = 120.0  # seconds to read ahead; a gigabyte takes about 20
 _ADVICE: Final = (
     "Make the change on the target{by_hand}, with the character set and collation that the table"
@@ -51,11 +55,7 @@ class DatabaseDefaults:
         self._routing = context.target.routing
 
     def follow(self) -> None:
-        """Keep what the change says, if it is about a mapped database.
-
-        Raises:
-            SetlError: a server does not answer.
-        """
+        """Keep what the change says, if it is about a mapped database."""
         session = self._change.session
         ddl = parse_database_ddl(self._change.statement, session.schema, quoting_of(session))
         if ddl is None or ddl.leaves_default or not self._routing.maps(ddl.schema):
@@ -67,12 +67,7 @@ class DatabaseDefaults:
             self._keep(ddl.schema, _collation_of(connection, ddl, self._change))
 
     def at_statement(self, schema: str) -> str:
-        """A database's default collation when the change ran, "" if it has no such database.
-
-        Raises:
-            FatalError: it is not known.
-            SetlError: a server does not answer.
-        """
+        """A database's default collation when the change ran, "" if it has no such database."""
         with closing(connect(self._source)) as connection:
             now = default_collation(connection, schema)
         known = self._retained(schema)
@@ -102,16 +97,7 @@ class DatabaseDefaults:
         )
 
     def named(self, statement: str, session: StatementSession, schema: str) -> str:
-        """A statement with the character set in place of CHARACTER SET DEFAULT.
-
-        Args:
-            statement: of this change.
-            session: the session that ran it.
-            schema: the database of its table at the source.
-
-        Raises:
-            FatalError, SetlError: as `at_statement`.
-        """
+        """A statement with the character set in place of CHARACTER SET DEFAULT."""
         if not names_default(statement, session):
             return statement
         # MySQL takes collation_database, MariaDB what the table's database has.
@@ -131,49 +117,37 @@ class DatabaseDefaults:
         return not_replicated(why, self._change.statement, _ADVICE)
 
     def _retained(self, schema: str) -> str:
-        record = _records(self._context, _DEFAULT).of((schema, ""))
+        record = DatabaseDefault(self._context.connection, self._context.ticket).of((schema, ""))
         if record is None or record.generation != self._change.generation:
             return ""  # a pipeline that has gone back is at a position before that of the record
         return record.text
 
     def _keep(self, schema: str, collation: str) -> None:
-        _keep(self._context, _DEFAULT, schema, collation)
+        _keep(self._context, DatabaseDefault, schema, collation)
 
 
 def source_had(context: ChangeContext, setting: str, value: str) -> bool:
     """Whether a setting of the source had the value that it has now when the change ran.
 
-    Args:
-        context: the change.
-        setting: names it.
-        value: what it is now.
-
     Returns:
         False if that is not known. True also where no binlog is read: nothing tells there.
-
-    Raises:
-        SetlError: a server does not answer.
     """
     source, position = context.target.source, context.change.position
     if source is None or not isinstance(position, BinlogPosition):
         return source is not None
-    known = _records(context, _SERVER).of((setting, ""))
+    known = ServerSetting(context.connection, context.ticket).of((setting, ""))
     if known is not None and (known.generation, known.text) == (context.change.generation, value):
         return True
     if finds_server_start(source, position, SystemClock(), _LIMIT) is not False:
         return False
-    _keep(context, _SERVER, setting, value)
+    _keep(context, ServerSetting, setting, value)
     return True
 
 
-def _records(context: ChangeContext, kind: str) -> TableRecords:
-    return TableRecords(context.connection, context.ticket, kind, before=kind)
-
-
-def _keep(context: ChangeContext, kind: str, name: str, value: str) -> None:
+def _keep(context: ChangeContext, kind: type[TableRecords], name: str, value: str) -> None:
     connection, change = context.begin(), context.change
     record = TableRecord(change.generation, change.version, value)
-    _records(context, kind).write([(name, "")], record)
+    kind(connection, context.ticket).put([(name, "")], record)
     connection.commit()
 
 

@@ -23,15 +23,7 @@ _ATOMIC: Final = frozenset({"INNODB", "NDB", "NDBCLUSTER"})
 
 
 def refuse_other(change: SchemaChange, routing: Routing) -> None:
-    """Refuse a statement that changes tables, and does not tell which, or what it takes of them.
-
-    Args:
-        change: one that is not about tables, as far as its text can be read.
-        routing: the pipeline's tables.
-
-    Raises:
-        FatalError: it may be about mapped tables.
-    """
+    """Refuse a statement that changes tables, and does not tell which, or what it takes of them."""
     quoting = quoting_of(change.session)
     said = parse_statement(change.statement, change.session.schema, quoting)
     if any(table and _concerns(routing, schema, table) for schema, table in said.tables):

@@ -37,7 +37,12 @@ from setl.systems.mysql.ddl.settings import session_settings
 from setl.systems.mysql.ddl.shadow_definition import NEUTRAL, constraining
 from setl.systems.mysql.ddl.source_settings import DatabaseDefaults
 from setl.systems.mysql.ddl.statements import as_it_came_out
-from setl.systems.mysql.ddl.table_records import CreatedTables, ExistingTables, SetAside
+from setl.systems.mysql.ddl.table_records import (
+    CreatedTables,
+    ExistingTables,
+    SetAside,
+    TableRecord,
+)
 from setl.systems.mysql.ddl.table_state import MISSING_TABLE, has_rows
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.sink.loaded import loaded_all, unsure_of
@@ -82,16 +87,7 @@ class Steps:
         return self._context.connection
 
     def run(self, number: int, step: Step, known: Recorded | None) -> str:
-        """Do a step if it is not done yet; returns its statement, for people.
-
-        Args:
-            number: of the step.
-            step: it.
-            known: what is written down of it.
-
-        Raises:
-            SetlError: it cannot be done, or it is not known whether it was.
-        """
+        """Do a step if it is not done yet; returns its statement, for people."""
         if step.narrowed:
             step = with_existing_keys(self._connection, step)
         notes = "; ".join(step.notes)
@@ -242,7 +238,7 @@ class Steps:
         if not tables or self._later_model(step) or not self._is_understood(step):
             return False
         connection = self._context.begin()
-        ExistingTables(connection, self._context.ticket).forget(tables)
+        ExistingTables(connection, self._context.ticket).forget(*tables)
         connection.commit()
         unchecked = step.session._replace(foreign_keys=False)
         for table in tables:
@@ -308,9 +304,8 @@ class Steps:
 
     def _forget_made(self, tables: Sequence[Name]) -> None:
         connection = self._context.begin()
-        for table in tables:
-            CreatedTables(connection, self._context.ticket).forget(table)
-        SetAside(connection, self._context.ticket).forget(tables)
+        CreatedTables(connection, self._context.ticket).forget(*tables)
+        SetAside(connection, self._context.ticket).forget(*tables)
         connection.commit()
 
     def _is_done(self, known: Recorded | None, step: Step) -> bool:
@@ -344,8 +339,8 @@ class Steps:
         connection, ticket = self._context.begin(), self._context.ticket
         loaded_all(connection, ticket, emptied)
         if step is not None:  # it may take its tables away, or their names
-            ExistingTables(connection, ticket).forget(step.tables)
-            SetAside(connection, ticket).write(step.aside)
+            ExistingTables(connection, ticket).forget(*step.tables)
+            SetAside(connection, ticket).put(step.aside, TableRecord())
         ledger = self._context.ledger
         ledger.write(number, state, statement, digest=digest)
         if state == DONE:

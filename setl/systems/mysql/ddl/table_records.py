@@ -40,19 +40,18 @@ class TableRecord(NamedTuple):
 
 
 class TableRecords:
-    """The records of one kind and pipeline. pymysql's errors pass through."""
+    """The records of one kind and pipeline. pymysql's errors pass through.
 
-    def __init__(
-        self, connection: Connection[Any], ticket: LoadTicket, kind: str, *, before: str
-    ) -> None:
-        """Read and write over `connection`, inside its transaction.
+    A kind is the state of the rows. An id is the name of the table behind a prefix and a space.
+    """
 
-        An id is the name of the table with `before` and a space before it.
-        """
+    kind = prefix = ""
+
+    def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:
+        """Read and write over `connection`, inside its transaction."""
         self._connection, self._ticket = connection, ticket
-        self._kind, self._before = kind, before
 
-    def all(self) -> Mapping[str, TableRecord]:
+    def every(self) -> Mapping[str, TableRecord]:
         """The records by their ids, in the order of these."""
         return self._read(f"{_READ} ORDER BY id")
 
@@ -61,24 +60,24 @@ class TableRecords:
         id_ = self.id_of(table)
         return self._read(f"{_READ} AND id = %s", id_).get(id_)
 
-    def write(self, tables: Iterable[Name], record: TableRecord) -> None:
+    def put(self, tables: Iterable[Name], record: TableRecord) -> None:
         """Keep a record of each of these tables, in place of the one before."""
         ticket = self._ticket
-        head = [(ticket.pipeline_key, self.id_of(t), self._kind, ticket.epoch) for t in tables]
+        head = [(ticket.pipeline_key, self.id_of(t), self.kind, ticket.epoch) for t in tables]
         self._run(_WRITE, [(*each, *record) for each in head])
 
-    def forget(self, tables: Iterable[Name]) -> None:
-        """Keep no record of these tables."""
+    def forget(self, *tables: Name) -> None:
+        """Keep no record of these tables: they are gone, or get other names."""
         key = self._ticket.pipeline_key
-        self._run(_FORGET, [(key, self._kind, self.id_of(table)) for table in tables])
+        self._run(_FORGET, [(key, self.kind, self.id_of(table)) for table in tables])
 
     def id_of(self, table: Name) -> str:
         """What the record of a table is called."""
-        return f"{self._before} {'.'.join(table)}"
+        return f"{self.prefix or self.kind} {'.'.join(table)}"
 
     def _read(self, sql: str, *more: object) -> dict[str, TableRecord]:
         with self._connection.cursor() as cursor:
-            cursor.execute(sql, (self._ticket.pipeline_key, self._kind, *more))
+            cursor.execute(sql, (self._ticket.pipeline_key, self.kind, *more))
             return {
                 str(id_): TableRecord(int(generation), int(version), text)
                 for id_, generation, version, text in cursor.fetchall()
@@ -89,58 +88,45 @@ class TableRecords:
             cursor.executemany(sql, rows)
 
 
-class CreatedTables:
+class CreatedTables(TableRecords):
     """Which tables setl has created, and from which position on they are as they are.
 
     With `ddl: pass`, the stream brings statements that lie before that position: the CREATE TABLE
     itself, and every ALTER TABLE that the source had made by then. The table has all that already.
     """
 
-    def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:
-        """Read and write over `connection`, inside its transaction."""
-        self._records = TableRecords(connection, ticket, "made", before="made")
+    kind = "made"
 
     def write(self, table: Name, position: LoadEnd) -> None:
         """A table is made as the source's was at a position."""
-        self._records.write([table], TableRecord(position.generation, position.version))
+        self.put([table], TableRecord(position.generation, position.version))
 
     def position(self, table: Name) -> LoadEnd | None:
         """The position from which on a table is as it is; None for one that setl has not made."""
-        record = self._records.of(table)
+        record = self.of(table)
         return None if record is None else LoadEnd(record.generation, record.version)
 
-    def forget(self, table: Name) -> None:
-        """A table is gone; the next one of its name is another one."""
-        self._records.forget([table])
 
-
-class ExistingTables:
+class ExistingTables(TableRecords):
     """Which tables of a target were there: those are not to be made twice.
 
     A table that somebody has dropped would be made again without its rows, in silence.
     """
 
-    def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:
-        """Read and write over `connection`, inside its transaction."""
-        self._records = TableRecords(connection, ticket, "there", before="there")
-        self._generation = ticket.generation
+    kind = "there"
 
     def among(self, tables: Collection[Name]) -> set[Name]:
         """Those that were there, under this generation: who resets a position restarts."""
-        records = self._records.all()
-        known = {id_ for id_, record in records.items() if record.generation == self._generation}
-        return {table for table in tables if self._records.id_of(table) in known}
+        of_now, records = self._ticket.generation, self.every()
+        known = {id_ for id_, record in records.items() if record.generation == of_now}
+        return {table for table in tables if self.id_of(table) in known}
 
     def write(self, tables: Iterable[Name]) -> None:
         """These tables are there."""
-        self._records.write(tables, TableRecord(self._generation))
-
-    def forget(self, tables: Iterable[Name]) -> None:
-        """A schema change of the source may take these tables away, or their names."""
-        self._records.forget(tables)
+        self.put(tables, TableRecord(self._ticket.generation))
 
 
-class SetAside:
+class SetAside(TableRecords):
     """Tables that were renamed as the source's were, to names that are not mapped.
 
     ``RENAME TABLE t TO _t_old`` may be the first half of an online schema change in two statements,
@@ -149,21 +135,23 @@ class SetAside:
     its own.
     """
 
-    def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:
-        """Read and write over `connection`, inside its transaction."""
-        self._records = TableRecords(connection, ticket, "aside", before="aside")
+    kind = "aside"
 
     def __contains__(self, table: Name) -> bool:
-        """Whether a table of the target is one."""
-        return self._records.of(table) is not None
+        """Whether a table of the target is one, under its new name."""
+        return self.of(table) is not None
 
-    def write(self, tables: Iterable[Name]) -> None:
-        """These tables are about to get these names."""
-        self._records.write(tables, TableRecord())
 
-    def forget(self, tables: Collection[Name]) -> None:
-        """These tables are gone."""
-        self._records.forget(tables)
+class DatabaseDefault(TableRecords):
+    """The default collation that a database of the source had, see `source_settings`."""
+
+    kind = "default"
+
+
+class ServerSetting(TableRecords):
+    """What a setting of the source's server was, see `source_settings`."""
+
+    kind = "server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,30 +167,20 @@ class TableKeys:
     keys: tuple[str, ...]
 
 
-class PendingIndexes:
-    """The keys that one pipeline still has to add. pymysql's errors pass through."""
+class PendingIndexes(TableRecords):
+    """The keys that one pipeline still has to add."""
 
-    def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:
-        """Read and write over `connection`, inside its transaction."""
-        self._records = TableRecords(connection, ticket, "keys", before="keys of")
+    kind, prefix = "keys", "keys of"
 
     def write(self, wanted: TableKeys) -> None:
         """Keep the keys of a table in place of what was kept of it."""
         if wanted.keys:
             text = json.dumps([wanted.table, wanted.keys])
-            self._records.write([wanted.table], TableRecord(text=text))
+            self.put([wanted.table], TableRecord(text=text))
         else:
             self.forget(wanted.table)
 
-    def forget(self, table: Name) -> None:
-        """The table has its keys."""
-        self._records.forget([table])
-
     def all(self) -> Sequence[TableKeys]:
         """What is kept."""
-        found = [json.loads(record.text) for record in self._records.all().values()]
+        found = [json.loads(record.text) for record in self.every().values()]
         return [TableKeys((name[0], name[1]), tuple(keys)) for name, keys in found]
-
-    def id_of(self, table: Name) -> str:
-        """What ``retl.setl_ddl`` calls the keys of a table."""
-        return self._records.id_of(table)

@@ -355,11 +355,7 @@ class _Translating:
                 self._replace(token, "INVISIBLE")
 
     def _engine(self, tokens: Sequence[Token]) -> None:
-        """Have an engine with transactions, as `create: true` does: rows go into no other table.
-
-        Args:
-            tokens: options, among them the engine.
-        """
+        """Have an engine with transactions, as `create: true` does: rows go into no other table."""
         values = {token.word: tokens[value] for _, token, value in _options_among(tokens)}
         engine = _text(values.get("ENGINE")).upper()
         own = engine in self._there.engines and not self._foreign
