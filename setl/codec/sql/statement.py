@@ -122,13 +122,15 @@ def parse_statement(
     return _short(front)
 
 
-@lru_cache(maxsize=16)
 def table_ddl(text: str, session: StatementSession) -> TableDdl | None:
     """A statement about tables as its session understood it, None if it is about something else.
 
     Each stage that a schema change passes asks for it, so the last ones are remembered.
     """
-    return parse_table_ddl(text, session.schema, quoting_of(session))
+    return _parsed(text, session.schema, quoting_of(session))
+
+
+_parsed = lru_cache(maxsize=16)(parse_table_ddl)
 
 
 def table_ddl_of(entry: Entry) -> TableDdl | None:

@@ -155,7 +155,9 @@ class Facts:
 
     @property
     def numbers(self) -> bool:
-        """Whether a counter gives numbers to rows that are there."""
+        """Whether a counter gives numbers to rows that are there and are not read again."""
+        if self.unread and self.step.whole:
+            return False
         column, state = self.effects.numbered, self.state
         if not column or column == state.counter or column not in state.types:
             return self.effects.numbers

@@ -101,6 +101,8 @@ def why_unknown(ddl: TableDdl | None) -> str:
         first, second = (*clause.words, "", "")[:2]
         if first not in _CLAUSES and first not in _OPTIONS and second != "=":
             return f"setl does not know what {first or clause.tokens[0].text} does to rows"
+        if first == "ORDER" or second == "PARTITION":
+            break  # what follows are more columns or partitions
     return ""
 
 
