@@ -13,9 +13,11 @@ from typing import Final
 from setl.codec.sql.names import name_of
 from setl.codec.sql.table_ddl import Action, TableDdl, column_words
 from setl.codec.sql.tokens import TokenKind, tokenize
+from setl.model.labels import print_alike
 from setl.model.schema import Kind, RowSchema
 from setl.model.session import MODES, StatementSession
 from setl.systems.mysql.catalog import unescaped
+from setl.systems.mysql.column_labels import labels_of
 from setl.systems.mysql.ddl.effects import Effects
 from setl.systems.mysql.ddl.table_state import TableState
 from setl.systems.mysql.session_functions import BY_SETTINGS, BY_TIME_ZONE, OF_DAYS
@@ -27,6 +29,7 @@ _OF_MOMENTS: Final = BY_TIME_ZONE | {"TIMESTAMP"}
 
 
 _ZONE: Final = "the time zone of the session that did is not in the stream"
+_LABELS: Final = "servers copy them by their labels, of which two are alike"
 _SETTINGS: Final = "settings of the session that did, such as lc_time_names, are not in the stream"
 _UNKNOWN_SESSION: Final = "the session that ran it is not in the stream, and decides"
 # What clauses of ALTER TABLE begin with, but for options of a table.
@@ -173,10 +176,11 @@ def reason_copies_differ(
 
 
 def reason_stored_rows_differ(state: TableState, *, utc: bool = False) -> str:
-    """Why rows that were copied into a shadow may hold other computed values than before, or "".
+    """Why rows that were copied into a shadow may hold other values than before, or "".
 
     What a STORED generated column computes of a moment, or by a setting, it computes again when a
-    row is copied, in that session. The target's rows keep what their own sessions computed.
+    row is copied, in that session. The target's rows keep what their own sessions computed. An ENUM
+    or SET is copied by its label, so that of several numbers with one label the first is left.
     """
     expressions = {**state.virtual, **state.stored}
     said = {column: tuple(tokenize(unescaped(text))) for column, text in expressions.items()}
@@ -191,8 +195,18 @@ def reason_stored_rows_differ(state: TableState, *, utc: bool = False) -> str:
                 by_settings.add(column)
     if (again := [column for column in state.stored if column in by_zone]) and not utc:
         return _copied("computed", again, _ZONE)
-    again = [column for column in state.stored if column in by_settings]
-    return _copied("computed", again, _SETTINGS) if again else ""
+    if again := [column for column in state.stored if column in by_settings]:
+        return _copied("computed", again, _SETTINGS)
+    if labelled := [c for c, kind in state.definitions.items() if _has_labels_alike(kind)]:
+        return _copied("changed", labelled, _LABELS)
+    return ""
+
+
+def _has_labels_alike(definition: str) -> bool:
+    """Whether two numbers of an ENUM or SET have labels that a server may take for one."""
+    if definition.lower().partition("(")[0] not in ("enum", "set"):
+        return False
+    return print_alike([label.casefold().rstrip() for label in labels_of(definition)])
 
 
 def _of_session(words: Collection[str], types: Mapping[str, str]) -> bool:
