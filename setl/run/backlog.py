@@ -1,12 +1,16 @@
-"""Which of the batches that wait are applied together."""
+"""Which of the batches that wait are applied together, and which need no run to be applied."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from setl.clock import Clock
 from setl.model.batch import Batch
-from setl.run.parts import Work
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import Entry
+from setl.run.measured.figures import RunState
+from setl.run.measured.progress import Progress
+from setl.run.work import Work
 from setl.select.reader import SelectLoop
 from setl.select.unacked import AbsorbsHeartbeats
 
@@ -81,3 +85,37 @@ class Backlog:
             if batch is not None or self._select.status().held_back:
                 return batch
         return None
+
+
+class HeartbeatAbsorber(AbsorbsHeartbeats):
+    """Lets the thread that reads move a waiting run on over heartbeats, without waking it up.
+
+    Only where the run goes well. A failure before has passed once a checkpoint is stored, and lag
+    is to grow while no load may start.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        progress: Progress,
+        reached: Callable[[Checkpoint], None],
+    ) -> None:
+        """Let pass what `work` has nothing to do for.
+
+        Args:
+            work: counts what has passed.
+            progress: says how the run goes.
+            reached: takes up to where everything is applied now.
+        """
+        self._work = work
+        self._progress = progress
+        self._reached = reached
+
+    def absorbs(self, entries: Sequence[Entry]) -> bool:
+        """See `AbsorbsHeartbeats.absorbs`."""
+        return self._progress.state is RunState.RUNNING and self._work.absorbs(entries)
+
+    def absorbed(self, batch: Batch) -> None:
+        """See `AbsorbsHeartbeats.absorbed`."""
+        self._work.absorbed(batch)
+        self._reached(batch.checkpoint)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from setl import failpoints
@@ -27,17 +27,15 @@ from setl.run.loads.size import LoadSize
 from setl.run.measured.accounting import account, account_absorbed
 from setl.run.measured.pace import Stage
 from setl.run.measured.progress import Progress
-from setl.run.parts import Applied
-from setl.run.table_loads import choice as load_choice
 from setl.run.table_loads.choice import PlannedLoad
 from setl.run.table_loads.loading import TableLoading
-from setl.run.table_loads.parts import TableLoadingParts
-from setl.run.table_loads.table_creation import CreatingParts, TableCreating
+from setl.run.table_loads.table_creation import TableCreating
 from setl.run.targets.acting_keys import ActingKeys
 from setl.run.targets.identities import Identities
 from setl.run.targets.schema_changes import SchemaChangePolicy
 from setl.run.tracing.course import Course
 from setl.run.tracing.trace import Tracer
+from setl.run.work import Applied
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +59,7 @@ class Loading(Protocol):
 
     @property
     def abandoned(self) -> bool:
-        """See `setl.run.parts.Work.abandoned`."""
+        """See `setl.run.work.Work.abandoned`."""
         ...
 
     def cancel(self) -> None:
@@ -69,58 +67,69 @@ class Loading(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class EtlParts:
-    """What extracts and loads.
-
-    Attributes:
-        extractor: drops what is not to be applied.
-        job: transforms and loads.
-        fence: keeps stale leaders out of the target.
-        heartbeat_id: row of ``retl.xdual`` whose heartbeats tell the lag, None if none do.
-        ddl: what is done with schema changes.
-        rows_per_load: rows that one load takes at most.
-        tables: what loads whole tables.
-        creating: what creates target tables, None for a pipeline that creates none.
-        identities: notices that the target's tables are others than before, None where the target
-            refuses rows of a table that is gone.
-        letters: the dead letters, None for a pipeline that stops at a faulty row.
-        reports_applied: whether the target keeps what `Loading.applied_through` asks for.
-        rereading: runs loads of rows that are read at the source, None if there are none.
-        tracer: is told how batches passed through the stages, None if nobody asks.
-        keys: the foreign keys whose actions are carried out, None for a target without any.
-    """
-
-    extractor: Extractor
-    job: Loading
-    fence: Fence
-    heartbeat_id: int | None
-    ddl: SchemaChangePolicy
-    rows_per_load: int
-    tables: TableLoadingParts
-    creating: CreatingParts | None = None
-    identities: Identities | None = None
-    letters: DeadLetterHandler | None = None
-    reports_applied: bool = True
-    rereading: Rereading | None = None
-    tracer: Tracer | None = None
-    keys: ActingKeys | None = None
-
-
 class EtlWork:
-    """Extract, Transform and Load as `setl.run.parts.Work`."""
+    """Extract, Transform and Load as `setl.run.work.Work`."""
 
     def __init__(
-        self, parts: EtlParts, leadership: Leadership, progress: Progress, clock: Clock
+        self,
+        leadership: Leadership,
+        progress: Progress,
+        clock: Clock,
+        *,
+        extractor: Extractor,
+        job: Loading,
+        fence: Fence,
+        heartbeat_id: int | None,
+        ddl: SchemaChangePolicy,
+        rows_per_load: int,
+        tables: TableLoading,
+        creating: TableCreating | None = None,
+        identities: Identities | None = None,
+        letters: DeadLetterHandler | None = None,
+        reports_applied: bool = True,
+        rereading: Rereading | None = None,
+        tracer: Tracer | None = None,
+        keys: ActingKeys | None = None,
     ) -> None:
-        self._parts = parts
-        self._tables = TableLoading(parts.tables, leadership, progress, clock)
-        self._creating = TableCreating(parts.creating, leadership)
+        """Nothing is asked yet.
+
+        Args:
+            leadership: on whose behalf.
+            progress: is told what was done.
+            clock: for all times.
+            extractor: drops what is not to be applied.
+            job: transforms and loads.
+            fence: keeps stale leaders out of the target.
+            heartbeat_id: row of ``retl.xdual`` whose heartbeats tell the lag, None if none do.
+            ddl: what is done with schema changes.
+            rows_per_load: rows that one load takes at most.
+            tables: loads whole tables.
+            creating: creates target tables, None for a pipeline that creates none.
+            identities: notices that the target's tables are others than before, None where the
+                target refuses rows of a table that is gone.
+            letters: the dead letters, None for a pipeline that stops at a faulty row.
+            reports_applied: whether the target stores what `Loading.applied_through` asks for.
+            rereading: runs loads of rows that are read at the source, None if there are none.
+            tracer: is told how batches passed through the stages, None if nobody asks.
+            keys: the foreign keys whose actions are carried out, None for a target without any.
+        """
         self._leadership = leadership
         self._progress = progress
         self._clock = clock
-        self._course = Course(parts.tracer, leadership, clock)
-        self._size = LoadSize(parts.rows_per_load)
+        self._extractor = extractor
+        self._job = job
+        self._fence = fence
+        self._heartbeat_id = heartbeat_id
+        self._ddl = ddl
+        self._tables = tables
+        self._creating = creating
+        self._identities = identities
+        self._letters = letters
+        self._reports_applied = reports_applied
+        self._rereading = rereading
+        self._keys = keys
+        self._course = Course(tracer, leadership, clock)
+        self._size = LoadSize(rows_per_load)
         self._applied_through = 0
         self._repeated = 0.0  # commit time up to which the stream repeats what was applied
         self._schema_version = 0
@@ -130,7 +139,7 @@ class EtlWork:
 
     def take_over(self) -> None:
         """See `Work.take_over`."""
-        self._parts.fence.raise_to(self._leadership.epoch, self._leadership.nid)
+        self._fence.raise_to(self._leadership.epoch, self._leadership.nid)
 
     def with_written(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Work.with_written`; rows do not tell of which transaction they are."""
@@ -138,36 +147,35 @@ class EtlWork:
 
     def forget(self, checkpoint: Checkpoint) -> None:
         """See `Work.forget`."""
-        self._parts.job.forget_loaded(self._ticket(0, checkpoint))
+        self._job.forget_loaded(self._ticket(0, checkpoint))
 
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Work.begin`."""
-        parts, ticket = self._parts, self._ticket(0, checkpoint)
-        self._applied_through = through = parts.job.applied_through(ticket)
+        ticket = self._ticket(0, checkpoint)
+        self._applied_through = through = self._job.applied_through(ticket)
         self._repeated = checkpoint.timestamp if checkpoint.repeats else 0.0
-        self._progress.took_over(through, counted=parts.reports_applied)
-        parts.extractor.reset(checkpoint)
+        self._progress.took_over(through, counted=self._reports_applied)
+        self._extractor.reset(checkpoint)
         self._schema_version = ticket.through
         self._reached = checkpoint
-        replicates = parts.ddl.replicates
         self._load_of_tables = checkpoint.load
-        if parts.identities is not None:
-            parts.identities.begin(checkpoint)
-        if parts.keys is not None:
-            parts.keys.begin(checkpoint)
-        self._creating.begin(ticket, self._planned_load, asks_end=replicates)
+        if self._identities is not None:
+            self._identities.begin(checkpoint)
+        if self._keys is not None:
+            self._keys.begin(checkpoint)
+        if self._creating is not None:
+            self._creating.begin(ticket, self._planned, asks_end=self._ddl.replicates)
         self._tables.begin(checkpoint.load)
-        if parts.letters is not None:
-            parts.letters.begin()
+        if self._letters is not None:
+            self._letters.begin()
         return checkpoint
 
     @property
     def targets(self) -> KnownTargets:
         """See `Work.targets`."""
-        identities, keys = self._parts.identities, self._parts.keys
-        if keys is not None:
-            return keys.known
-        return () if identities is None else identities.known
+        if self._keys is not None:
+            return self._keys.known
+        return () if self._identities is None else self._identities.known
 
     @property
     def room(self) -> int:
@@ -188,12 +196,12 @@ class EtlWork:
         self._course.begins(batches)
         self._progress.at_stage(Stage.EXTRACT)
         started = self._clock.monotonic()
-        extracted = [self._parts.extractor.extract(batch) for batch in batches]
+        extracted = [self._extractor.extract(batch) for batch in batches]
         self._progress.add_time("extract", self._clock.monotonic() - started)
         self._course.extracted()
         failpoints.reached("extract.done")
         self._progress.at_stage(Stage.LOAD)
-        begun, keys = self._clock.now(), self._parts.keys
+        begun = self._clock.now()
         if not allowed():
             return None
         changed = self._change_schema(extracted, batches[-1])
@@ -212,11 +220,12 @@ class EtlWork:
             self._course.loaded(report)
             failpoints.reached("load.after_job")
             self._size.loaded(report.rows, self._clock.monotonic() - started)
-            if self._parts.letters is not None:
-                self._parts.letters.loaded(report, str(batches[-1].checkpoint))
+            if self._letters is not None:
+                self._letters.loaded(report, str(batches[-1].checkpoint))
         self._resend(extracted)
         self._done = batches, extracted, report
         self._reached = batches[-1].checkpoint
+        keys = self._keys
         again = bool(_ddl(extracted)) and keys is not None and keys.after_changes()
         return Applied(report.rows, wrote=bool(rows or changed or moved), load=moved, again=again)
 
@@ -229,7 +238,7 @@ class EtlWork:
             FatalError: they ran before, and must not run again.
             DataError: a row cannot be decoded.
         """
-        keys = self._parts.keys
+        keys = self._keys
         if keys is None or not keys.actions:
             return ticket, None
         doubtful = keys.doubtful(rows)
@@ -270,10 +279,17 @@ class EtlWork:
         try:
             through = max(self._applied_through, again)
             names = {(row.entry.schema, row.entry.table) for row in rows}
-            ticket = replace(ticket, unread=self._unread(names))
-            return self._tables.catching_up(
-                names, ticket, lambda ticket: self._run(rows, ticket, through)
-            )
+            ticket = replace(ticket, unread=self._tables.unread(names, self._load_of_tables))
+
+            def load(ticket: LoadTicket) -> Loaded:
+                return self._job.run(rows, ticket, through)
+
+            def reread(ticket: LoadTicket) -> Loaded:
+                if self._rereading is None:
+                    return load(ticket)
+                return self._rereading.load(rows, ticket, load)
+
+            return self._tables.catching_up(names, ticket, reread)
         except SetlError as error:
             if isinstance(error, CollisionError) and last.checkpoint.repeats:
                 # A relay may have to write again first what its topic has lost.
@@ -282,16 +298,9 @@ class EtlWork:
                     hint=error.hint,
                     **error.where,
                 ) from error
-            self._parts.ddl.explain(error, rows)
+            self._ddl.explain(error, rows)
             locate_fault(error, rows)
             raise
-
-    def _run(self, rows: Sequence[RoutedRows], ticket: LoadTicket, through: int) -> Loaded:
-        if self._parts.rereading is None:
-            return self._parts.job.run(rows, ticket, through)
-        return self._parts.rereading.load(
-            rows, ticket, lambda ticket: self._parts.job.run(rows, ticket, through)
-        )
 
     def acknowledged(self, pending: int) -> None:
         """See `Work.acknowledged`."""
@@ -305,7 +314,7 @@ class EtlWork:
             batches,
             extracted,
             report,
-            heartbeat_id=self._parts.heartbeat_id,
+            heartbeat_id=self._heartbeat_id,
             pending=pending,
             now=self._clock.now(),
             through=batches[-1].checkpoint.version,
@@ -313,15 +322,14 @@ class EtlWork:
 
     def absorbs(self, entries: Sequence[Entry]) -> bool:
         """See `Work.absorbs`; heartbeats do, unless dead letters have to be looked at soon."""
-        letters = self._parts.letters
-        if letters is not None and letters.tables_with_dead_letters:
+        if self._letters is not None and self._letters.tables_with_dead_letters:
             return False
-        return self._parts.extractor.are_heartbeats(entries)
+        return self._extractor.are_heartbeats(entries)
 
     def absorbed(self, batch: Batch) -> None:
         """See `Work.absorbed`."""
         self._course.begins([batch])
-        extracted = self._parts.extractor.extract(batch)
+        extracted = self._extractor.extract(batch)
         self._course.extracted()
         self._reached = batch.checkpoint
         self._course.acknowledged()
@@ -329,7 +337,7 @@ class EtlWork:
             self._progress,
             batch,
             extracted,
-            heartbeat_id=self._parts.heartbeat_id,
+            heartbeat_id=self._heartbeat_id,
             now=self._clock.now(),
             version=lambda: batch.checkpoint.version,
         )
@@ -349,55 +357,42 @@ class EtlWork:
         moved = self._tables.step(reached, ticket, allowed)
         read = reached.load is not None and reached.load.reads
         if moved is not None and read and not moved.reads and allowed():
-            self._creating.complete(ticket)
+            self._complete_creation(ticket)
         self._goes_on_with(moved or reached.load)
         return moved
 
     def idle(self, allowed: Callable[[], bool]) -> None:
         """See `Work.idle`."""
         self._look_at_letters(allowed)
-        if self._parts.identities is not None:
-            self._parts.identities.idle()
+        if self._identities is not None:
+            self._identities.idle()
 
     def _goes_on_with(self, load: TableLoad | None) -> None:
         self._load_of_tables = load
-        if self._parts.identities is not None:
-            self._parts.identities.goes_on_with(load)
+        if self._identities is not None:
+            self._identities.goes_on_with(load)
 
     @property
-    def _planned_load(self) -> PlannedLoad:
-        load = self._load_of_tables
-        return PlannedLoad(load, load_choice.missing_entries(load, self._parts.tables.wanted))
-
-    def _is_to_read(self, table: tuple[str, str]) -> bool:
-        router = self._parts.tables.router
-        return self._planned_load.is_to_read(table, router.route(*table), router)
-
-    def _unread(self, names: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        """Targets of these tables that a load is about to replace, should they have no key."""
-        if not self._planned_load.is_planned:
-            return frozenset()
-        route = self._parts.tables.router.route
-        coming = [n for n in names if self._is_to_read(n) and self._tables.may_read(n)]
-        return frozenset(r.target for name in coming for r in route(*name) if r.takes_keyless)
+    def _planned(self) -> PlannedLoad:
+        return self._tables.planned(self._load_of_tables)
 
     def _look_at_letters(self, allowed: Callable[[], bool]) -> None:
         reached = self._reached
-        if self._parts.letters is not None and reached is not None:
-            self._parts.letters.look(lambda: self._ticket(0, reached), allowed)
+        if self._letters is not None and reached is not None:
+            self._letters.look(lambda: self._ticket(0, reached), allowed)
 
     @property
     def abandoned(self) -> bool:
         """See `Work.abandoned`."""
-        return self._parts.job.abandoned
+        return self._job.abandoned
 
     def cancel(self) -> None:
         """See `Work.cancel`."""
-        self._parts.job.cancel()
+        self._job.cancel()
 
     def end_writers(self) -> None:
         """See `Work.end_writers`."""
-        self._parts.fence.end_writers(self._leadership.epoch)
+        self._fence.end_writers(self._leadership.epoch)
 
     def close(self) -> None:
         """See `Work.close`: connections belong to Spark's workers."""
@@ -410,14 +405,20 @@ class EtlWork:
         ticket = self._ticket(last.id, last.checkpoint)
         # Also if nothing is replicated: then somebody else changes the target.
         self._schema_version = ticket.through
-        if self._parts.letters is not None:
-            self._parts.letters.before_schema_changes(entries)
-        if self._parts.ddl.replicates:
-            self._creating.complete(ticket)  # what is changed may be one of the keys to come
-        done = self._parts.ddl.act_on(entries, ticket, last.checkpoint.generation, self._is_to_read)
-        if not self._parts.ddl.replicates:
-            self._creating.begin(ticket, self._planned_load)
+        if self._letters is not None:
+            self._letters.before_schema_changes(entries)
+        if self._ddl.replicates:
+            self._complete_creation(ticket)  # what is changed may be one of the keys to come
+        done = self._ddl.act_on(
+            entries, ticket, last.checkpoint.generation, self._planned.is_to_read
+        )
+        if self._creating is not None and not self._ddl.replicates:
+            self._creating.begin(ticket, self._planned)
         return done
+
+    def _complete_creation(self, ticket: LoadTicket) -> None:
+        if self._creating is not None:
+            self._creating.complete(ticket)
 
     def _ticket(self, batch_id: int, checkpoint: Checkpoint) -> LoadTicket:
         return LoadTicket(
@@ -429,8 +430,8 @@ class EtlWork:
             files=checkpoint.files,
             schema_version=self._schema_version,
             at=checkpoint.resume,
-            tables_with_dead_letters=self._parts.letters.tables_with_dead_letters
-            if self._parts.letters
+            tables_with_dead_letters=self._letters.tables_with_dead_letters
+            if self._letters
             else frozenset(),
             position=ShownPosition.of(checkpoint),
         )

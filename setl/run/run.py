@@ -20,19 +20,18 @@ from setl.log import fields
 from setl.model.batch import Batch, BatchTermin
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
-from setl.run.backlog import Backlog
+from setl.run.backlog import Backlog, HeartbeatAbsorber
 from setl.run.backoff import Backoff
-from setl.run.beginning import position_to_continue
-from setl.run.cancelling import Cancelling
 from setl.run.checkpoints.checkpoint_writer import BUSY_SECONDS, QUIET_SECONDS, CheckpointWriter
-from setl.run.heartbeat_absorber import HeartbeatAbsorber
-from setl.run.interruption import Interruption
+from setl.run.interruption import Cancelling, Interruption
 from setl.run.measured.figures import RunState
 from setl.run.measured.pace import Stage
 from setl.run.measured.progress import Progress
-from setl.run.parts import Applied, RunParts
-from setl.run.stalls.observer import Observed
-from setl.select.heartbeat import shows_lag
+from setl.run.stalls.observer import Observed, Views
+from setl.run.work import Applied, BackgroundTask, Work
+from setl.select.heartbeat import Heartbeat, shows_lag
+from setl.select.reader import SelectLoop
+from setl.select.source import CheckpointStore, Source
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +39,7 @@ _POLL_SECONDS = 0.2
 # Longer than from one heartbeat to the next, for sixty quiet pipelines need not wake up in between.
 _QUIET_POLL_SECONDS = 1.2  # where they are absorbed, there are only checkpoints to wake up for
 _NOTHING = Applied(0, wrote=False)
+_NO_VIEWS = Views()
 _STREAM_TO_TABLES = 3.0  # how much longer the stream is applied than tables are loaded
 
 
@@ -51,27 +51,64 @@ class PipelineRun:
     """
 
     def __init__(
-        self, parts: RunParts, leadership: Leadership, progress: Progress, clock: Clock
+        self,
+        leadership: Leadership,
+        progress: Progress,
+        clock: Clock,
+        *,
+        source: Source,
+        work: Work,
+        store: CheckpointStore,
+        heartbeat: Heartbeat | None,
+        select: SelectLoop,
+        generation: int,
+        store_every: float = 0.0,
+        views: Views = _NO_VIEWS,
+        background: BackgroundTask | None = None,
     ) -> None:
-        self._parts = parts
+        """Nothing is begun yet.
+
+        Args:
+            leadership: under which it runs.
+            progress: is told how it goes.
+            clock: for all times.
+            source: where its changes come from; read by `select`, asked for positions by the run.
+            work: what is done with them.
+            store: stores its checkpoint.
+            heartbeat: writes to the source, None if nothing does.
+            select: reads the source.
+            generation: that the channel file asks for.
+            store_every: seconds between two checkpoints; 0 stores one with everything written.
+            views: what can be looked at from outside.
+            background: what is done alongside the stream, None for nothing.
+        """
+        self._source = source
+        self._work = work
+        self._store = store
+        self._heartbeat = heartbeat
+        self._select = select
+        self._generation = generation
+        self._store_every = store_every
+        self._views = views
+        self._background = background
         self._leadership = leadership
         self._progress = progress
         self._clock = clock
-        self._asked = Interruption(parts.select.wake)
+        self._asked = Interruption(select.wake)
         self._ended = threading.Event()
         self._aborted = False
-        self._cancelling = Cancelling(parts.work, leadership, self._ended)
+        self._cancelling = Cancelling(self._work, leadership, self._ended)
         before = progress.pace().retrying  # under the epoch before this one
         self._backoff = Backoff(
             random.Random(),  # noqa: S311 - jitter is no secret
             failures=before.attempts if before else 0,
         )
-        self._backlog = Backlog(parts.select, parts.work, clock, self._asked.is_interrupted)
+        self._backlog = Backlog(self._select, self._work, clock, self._asked.is_interrupted)
         self._applying = 0  # the first batch of those that are being applied
-        self._absorber = HeartbeatAbsorber(parts.work, progress, self._has_reached)
+        self._absorber = HeartbeatAbsorber(self._work, progress, self._has_reached)
         self._rolled_back_to: Checkpoint | None = None  # where Select reads again since a failure
         self._reached: Checkpoint | None = None
-        self._checkpoints = CheckpointWriter(parts.store, leadership.epoch, progress, clock)
+        self._checkpoints = CheckpointWriter(self._store, leadership.epoch, progress, clock)
         self._last_step = 0.0, 0.0  # when the last step of loading tables ended, and its length
 
     # -- from other threads ---------------------------------------------------------------
@@ -79,8 +116,8 @@ class PipelineRun:
     def stop(self) -> None:
         """Finish and acknowledge what is being applied, then return from `run`."""
         self._asked.stop()
-        if self._parts.background is not None:
-            self._parts.background.stop()
+        if self._background is not None:
+            self._background.stop()
 
     def rollback(self) -> threading.Event:
         """Finish what is being applied, then go back to the stored checkpoint and on from there.
@@ -91,8 +128,8 @@ class PipelineRun:
 
     def look_at_loads(self) -> None:
         """What operators ask to be loaded may have changed."""
-        self._parts.work.look_at_loads()
-        self._parts.select.wake()
+        self._work.look_at_loads()
+        self._select.wake()
 
     def abort(self) -> None:
         """Cancel what is being applied and return from `run` (I3: leadership may be gone)."""
@@ -105,7 +142,7 @@ class PipelineRun:
     @property
     def abandoned(self) -> bool:
         """Whether parts of this run may still be writing when it has ended."""
-        return self._aborted or self._parts.work.abandoned
+        return self._aborted or self._work.abandoned
 
     def suspend(self) -> None:
         """Start no new load until `resume` (I3: the arbiter does not answer)."""
@@ -125,14 +162,13 @@ class PipelineRun:
     @property
     def observed(self) -> Observed:
         """The run as whoever watches for stalls needs it."""
-        parts = self._parts
         return Observed(
             self._leadership,
             progress=self._progress,
-            select=parts.select,
-            heartbeat=parts.heartbeat,
+            select=self._select,
+            heartbeat=self._heartbeat,
             ended=self._ended.is_set,
-            views=parts.views,
+            views=self._views,
         )
 
     # -- the run --------------------------------------------------------------------------
@@ -146,10 +182,9 @@ class PipelineRun:
                 `abandoned`.
             SetlError: any other error that trying again does not help.
         """
-        background = self._parts.background
         try:
-            if background is not None:
-                background.start(lambda: self._reached)
+            if self._background is not None:
+                self._background.start(lambda: self._reached)
             while not self._asked.to_stop:
                 failure = self._attempt()
                 if failure and not self._asked.to_stop:  # else nothing is to be read again
@@ -184,56 +219,85 @@ class PipelineRun:
 
     def _begin(self) -> None:
         """Raise the fence before the first entry is selected (I2), then open the source."""
-        parts, asked = self._parts, self._asked.begin()
+        asked = self._asked.begin()
         if asked:
             garbage_collection.collect()  # what was read ahead, before as much is read again
         self._progress.at_stage(Stage.TAKE_OVER)
         self._progress.begin_attempt()
         failpoints.reached("take.before_fence")
-        parts.work.take_over()
+        self._work.take_over()
         failpoints.reached("take.after_fence")
-        stored = parts.store.load()
-        self._progress.found_checkpoint(parts.store.age())
+        stored = self._store.load()
+        self._progress.found_checkpoint(self._store.age())
         acked, self._rolled_back_to = self._rolled_back_to, None
         changed = asked or stored != self._checkpoints.last
         if acked is not None and (changed or not self._is_reached(acked)):
             # Somebody has asked for what is stored, or the target is not as this run left it, or
             # its work went back further by itself.
-            parts.select.stop()
+            self._select.stop()
             acked = None
         if acked is None:
-            self._reached = position_to_continue(parts, self._checkpoints, stored, self._reached)
+            self._reached = self._position_to_continue(stored)
         checkpoint = self._reached
         assert checkpoint is not None
         self._progress.resumed(str(checkpoint.resume), checkpoint.rows, checkpoint.timestamp)
         self._backlog.forget()
-        first = parts.work.begin(checkpoint)
+        first = self._work.begin(checkpoint)
         if acked is not None and first != checkpoint:
-            parts.select.stop()  # the target lacks what was acknowledged, such as a topic's tail
+            self._select.stop()  # the target lacks what was acknowledged, such as a topic's tail
             acked = None
         if acked is None:
-            parts.select.start(first)
-        if parts.heartbeat is not None:
-            if shows_lag(parts.heartbeat):
-                self._progress.heartbeats_every(parts.heartbeat.interval)
-            parts.heartbeat.start()
+            self._select.start(first)
+        if self._heartbeat is not None:
+            if shows_lag(self._heartbeat):
+                self._progress.heartbeats_every(self._heartbeat.interval)
+            self._heartbeat.start()
         _log.info("pipeline takes over", extra=self._fields(position=str(checkpoint)))
         self._asked.has_begun()
+
+    def _position_to_continue(self, stored: Checkpoint | None) -> Checkpoint:
+        """Where to go on at the servers that answer now; stored before anything is applied.
+
+        Args:
+            stored: what the store holds, None for a pipeline that never ran.
+
+        Raises:
+            SetlError: what the source raises when it looks for the position, or the store.
+        """
+        writer = self._checkpoints
+        applied = writer.unsaved(self._reached) if stored == writer.last else None
+        wanted = (known := applied or stored) and self._work.with_written(known)
+        checkpoint = _position_to_begin(self._source, wanted, self._generation)
+        if stored is not None and checkpoint == wanted:
+            # The source is as it was, so it can go on from what is stored, too. Another one has
+            # to have what was applied since.
+            checkpoint = stored
+        if checkpoint.fresh:
+            # What the target stores is from an earlier generation. Forgotten before this is stored,
+            # and never again: then it may be of this one, whose first load was cut off.
+            self._work.forget(checkpoint)
+            checkpoint = replace(checkpoint, began=True)
+        if checkpoint == stored:
+            writer.found(checkpoint)
+        else:
+            # A start at "latest" that is lost in a crash would become a later "latest", and what
+            # lies between would never be applied.
+            writer.moved(checkpoint)
+        return checkpoint
 
     def _is_reached(self, acked: Checkpoint) -> bool:
         """Whether all that was acknowledged is applied for good, as far as the work told."""
         return self._reached is not None and self._reached.order == acked.order
 
     def _apply_until_interrupted(self) -> None:
-        select = self._parts.select
         self._begin_load()
         while not self._asked.is_interrupted():
             self._progress.at_stage(Stage.SELECT)
             batch = self._backlog.next_batch(self._patience(), self._absorber)
             self._progress.enter_if(RunState.TAKING, RunState.RUNNING)
-            self._progress.reads(select.status())
+            self._progress.reads(self._select.status())
             if batch is None:
-                self._reached = self._parts.work.idle(self._asked.allowed) or self._reached
+                self._reached = self._work.idle(self._asked.allowed) or self._reached
                 if not self._has_heartbeat:
                     self._notice_that_nothing_waits()
                 if self._checkpoints.save_if_idle(self._reached):
@@ -251,7 +315,7 @@ class PipelineRun:
         if not self._asked.to_stop:
             _log.info("pipeline rolls back on request", extra=self._fields())
             self._progress.add(retries=1)
-            select.stop()
+            self._select.stop()
 
     def _patience(self) -> float:
         """Seconds to wait for a batch before other things are looked at."""
@@ -267,13 +331,13 @@ class PipelineRun:
 
     def _notice_that_nothing_waits(self) -> None:
         """Tell the lag of a source that has few heartbeats, or in which none can be written."""
-        seen = self._parts.select.status()
+        seen = self._select.status()
         if not (seen.unacked or seen.behind or seen.waiting_for):
             self._progress.caught_up()
 
     def _tables_are_due(self, times: float) -> bool:
         """Whether to load rows of whole tables, so many times the last step after that one."""
-        if self._reached is None or not self._parts.work.tables_due(self._reached):
+        if self._reached is None or not self._work.tables_due(self._reached):
             return False
         ended, seconds = self._last_step
         return self._clock.monotonic() >= ended + seconds * times
@@ -291,13 +355,13 @@ class PipelineRun:
         """Load some rows of whole tables, and keep how far that has come."""
         reached, started = self._reached, self._clock.monotonic()
         assert reached is not None
-        load = self._parts.work.load_tables(reached, self._asked.allowed)
+        load = self._work.load_tables(reached, self._asked.allowed)
         now = self._clock.monotonic()
         if load is None:
             self._last_step = now + _POLL_SECONDS, 0.0  # it waits for the stream
             return
         self._last_step = now, now - started
-        self._reached = replace(reached, load=load, targets=self._parts.work.targets)
+        self._reached = replace(reached, load=load, targets=self._work.targets)
         self._checkpoints.wrote()
         failpoints.reached("tables.loaded")
         self._checkpoints.save_if_due(self._reached, 0.0)
@@ -305,7 +369,7 @@ class PipelineRun:
 
     @property
     def _has_heartbeat(self) -> bool:
-        heartbeat = self._parts.heartbeat
+        heartbeat = self._heartbeat
         return heartbeat is not None and shows_lag(heartbeat) and not heartbeat.status().error
 
     def _apply(self, batches: list[Batch]) -> None:
@@ -316,7 +380,7 @@ class PipelineRun:
             # What comes before it must not be applied again behind it.
             self._checkpoints.keep(unsaved)
         self._applying, started = batches[0].id, self._clock.monotonic()
-        applied = self._parts.work.apply(batches, self._asked.allowed)
+        applied = self._work.apply(batches, self._asked.allowed)
         if applied is None:
             self._applying = 0
             return
@@ -325,20 +389,20 @@ class PipelineRun:
             self._asked.roll_back()
         if applied.wrote:
             self._checkpoints.wrote()
-            self._checkpoints.save_if_due(self._reached, 0.0 if alone else self._parts.store_every)
+            self._checkpoints.save_if_due(self._reached, 0.0 if alone else self._store_every)
             failpoints.reached("checkpoint.stored")
         self._applying = 0
         for batch in batches:
-            self._parts.select.ack(batch)
+            self._select.ack(batch)
         if applied.wrote:
             failpoints.reached("batch.acked")
-        self._checkpoints.save_if_due(self._reached, max(self._parts.store_every, BUSY_SECONDS))
+        self._checkpoints.save_if_due(self._reached, max(self._store_every, BUSY_SECONDS))
         self._progress.took(batches, self._clock.monotonic() - started)
-        self._parts.work.acknowledged(self._parts.select.unacked)
+        self._work.acknowledged(self._select.unacked)
         self._made_progress()
 
     def _has_reached(self, checkpoint: Checkpoint, applied: Applied = _NOTHING) -> None:
-        before, targets = self._reached, self._parts.work.targets
+        before, targets = self._reached, self._work.targets
         rows = (before.rows if before else 0) + applied.rows
         load = applied.load or (before.load if before else None)
         own = checkpoint.counting(rows, load, targets)
@@ -352,7 +416,7 @@ class PipelineRun:
 
     def _refuse_to_jump(self, error: TargetWentBackError) -> None:
         """A target that has lost the checkpoint, too, looks like that of a new pipeline (I8)."""
-        if self._checkpoints.last is None or self._parts.store.load() is not None:
+        if self._checkpoints.last is None or self._store.load() is not None:
             return
         raise FatalError(
             f"{error.message}, and its checkpoint is gone, which was last {self._checkpoints.last}",
@@ -362,8 +426,7 @@ class PipelineRun:
 
     def _count(self, error: TransientError) -> None:
         """Note that an attempt has failed, and how far it had come."""
-        heartbeat = self._parts.heartbeat
-        hangs_at = heartbeat.status().hangs_at if heartbeat is not None else ""
+        hangs_at = self._heartbeat.status().hangs_at if self._heartbeat is not None else ""
         if hangs_at and not error.hint and error.where.get("server") == hangs_at:
             # A server that cannot write its binlog answers nothing about it either.
             error.hint = "Its commits do not end: its log says why; mostly its disk is full"
@@ -385,34 +448,55 @@ class PipelineRun:
             self._rolled_back_to = self._roll_back(TransientError(failure))
         except TransientError as error:
             _log.info("reading restarts", extra=self._fields(error=str(error)))
-            self._parts.select.stop()
+            self._select.stop()
         self._asked.wait(wait)
 
     def _roll_back(self, error: TransientError) -> Checkpoint | None:
         """Let Select read again from the last ack, and return that; None where it has to stop."""
-        select, batch, self._applying = self._parts.select, self._applying, 0
-        if select.status().state != "reading":
+        batch, self._applying = self._applying, 0
+        if self._select.status().state != "reading":
             # The source itself has failed, and may be another one now: see `Source.locate`.
-            select.stop()
+            self._select.stop()
             return None
         if batch:
-            return select.finish(BatchTermin(batch, self._leadership.epoch, error))
-        return select.rollback()
+            return self._select.finish(BatchTermin(batch, self._leadership.epoch, error))
+        return self._select.rollback()
 
     def _end(self) -> None:
         """Leave no thread and no connection behind."""
-        parts = self._parts
-        if parts.background is not None:
-            parts.background.stop()
-        if parts.heartbeat is not None:
-            parts.heartbeat.stop()
-        parts.select.stop()
-        parts.source.release()
-        parts.store.close()
-        parts.work.close()
+        if self._background is not None:
+            self._background.stop()
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+        self._select.stop()
+        self._source.release()
+        self._store.close()
+        self._work.close()
 
     def _log_fields(self) -> dict[str, str]:
         return {"pipeline": self._leadership.key}
 
     def _fields(self, **values: object) -> dict[str, object]:
         return fields(**self._leadership.fields, **values)
+
+
+def _position_to_begin(source: Source, stored: Checkpoint | None, wanted: int) -> Checkpoint:
+    """Where to go on: where the stored checkpoint stands, or at the configured start.
+
+    Args:
+        source: not opened yet.
+        stored: the checkpoint that the store holds, None for a pipeline that never ran.
+        wanted: the generation that the channel file asks for.
+
+    Raises:
+        SetlError: what the source raises when it looks for the position.
+    """
+    if stored is None:
+        return Checkpoint.first(source.initial(), wanted)
+    if stored.outdated(wanted):
+        # A generation above the stored one means that the operator wants to start over,
+        # since the stored position says nothing about the source as it is now.
+        moved = stored.moved_to(source.initial())
+        generation = max(moved.generation, wanted)
+        return replace(moved, generation=generation, requested=wanted, load=None, targets=())
+    return source.locate(stored)

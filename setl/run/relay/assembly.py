@@ -19,11 +19,9 @@ from setl.relay.serializer import DtsSerializer
 from setl.relay.tables import RelayedTables
 from setl.run.checkpoints.stores import store_of
 from setl.run.measured.progress import Progress
-from setl.run.parts import RunParts
-from setl.run.relay.work import RelayParts, RelayWork, SequencerFactory
+from setl.run.relay.work import RelayWork, SequencerFactory
 from setl.run.run import PipelineRun
 from setl.run.selecting import select_settings, skipped_statements
-from setl.run.stalls.observer import Views
 from setl.select.heartbeat import shows_lag
 from setl.select.reader import SelectLoop
 from setl.systems.port import Relaying, SourceSystem
@@ -57,7 +55,10 @@ def build_relay_run(
         raise no_log(key)
     source = origin.stream(pipeline, file.channel, leadership.nid)
     heartbeat = origin.heartbeat()
-    work = RelayParts(
+    work = RelayWork(
+        leadership,
+        progress,
+        clock,
         log=relaying.log,
         sequencer=_sequencers(pipeline, relaying, origin, tables, clock),
         exact=relaying.exact,
@@ -67,9 +68,12 @@ def build_relay_run(
         codec=BinlogRowCodec(),
         heartbeat_id=heartbeat.id if heartbeat and shows_lag(heartbeat) else 0,
     )
-    parts = RunParts(
+    return PipelineRun(
+        leadership,
+        progress,
+        clock,
         source=source,
-        work=RelayWork(work, leadership, progress, clock),
+        work=work,
         store=store_of(pipeline, file.channel, arbiter, leadership.nid),
         heartbeat=heartbeat,
         select=SelectLoop(
@@ -77,9 +81,7 @@ def build_relay_run(
         ),
         generation=pipeline.generation,
         store_every=_STORE_SECONDS,
-        views=Views(),
     )
-    return PipelineRun(parts, leadership, progress, clock)
 
 
 def _sequencers(

@@ -24,7 +24,7 @@ from setl.relay.sequence import Sequencer
 from setl.relay.transaction import Outgoing
 from setl.run.measured.pace import Stage
 from setl.run.measured.progress import Progress
-from setl.run.parts import Applied
+from setl.run.work import Applied
 
 _log = logging.getLogger(__name__)
 
@@ -32,38 +32,48 @@ SequencerFactory = Callable[[Checkpoint, Tails], Sequencer]
 """Makes the sequencer of a leadership that goes on at a checkpoint; raises SetlError."""
 
 
-@dataclass(frozen=True, slots=True)
-class RelayParts:
-    """What a relay is made of.
-
-    Attributes:
-        log: where records go.
-        sequencer: makes what turns entries into records.
-        exact: whether the log keeps former leaders out.
-        spread: whether a row's partition goes by how many there are.
-        heartbeat: seconds after which every partition gets a heartbeat.
-        rows: rows that are written before the log is flushed.
-        codec: decodes rows of ``retl.xdual``.
-        heartbeat_id: the row there that heartbeats write, 0 if the stream's own times tell the lag.
-    """
-
-    log: RelayLog
-    sequencer: SequencerFactory
-    exact: bool
-    spread: bool
-    heartbeat: float
-    rows: int
-    codec: RowCodec
-    heartbeat_id: int
-
-
 class RelayWork:
-    """A relay as `setl.run.parts.Work`."""
+    """A relay as `setl.run.work.Work`."""
 
     def __init__(
-        self, parts: RelayParts, leadership: Leadership, progress: Progress, clock: Clock
+        self,
+        leadership: Leadership,
+        progress: Progress,
+        clock: Clock,
+        *,
+        log: RelayLog,
+        sequencer: SequencerFactory,
+        exact: bool,
+        spread: bool,
+        heartbeat: float,
+        rows: int,
+        codec: RowCodec,
+        heartbeat_id: int,
     ) -> None:
-        self._parts = parts
+        """Nothing is asked yet.
+
+        Args:
+            leadership: on whose behalf.
+            progress: is told what was done.
+            clock: for all times.
+            log: where records go.
+            sequencer: makes what turns entries into records.
+            exact: whether the log keeps former leaders out.
+            spread: whether a row's partition goes by how many there are.
+            heartbeat: seconds after which every partition gets a heartbeat.
+            rows: rows that are written before the log is flushed.
+            codec: decodes rows of ``retl.xdual``.
+            heartbeat_id: the row there that heartbeats write, 0 if the stream's own times tell the
+                lag.
+        """
+        self._log = log
+        self._sequencer_at = sequencer
+        self._exact = exact
+        self._spread = spread
+        self._heartbeat = heartbeat
+        self._rows = rows
+        self._codec = codec
+        self._heartbeat_id = heartbeat_id
         self._leadership = leadership
         self._progress = progress
         self._clock = clock
@@ -75,7 +85,7 @@ class RelayWork:
 
     def take_over(self) -> None:
         """See `Work.take_over`."""
-        self._tails = self._parts.log.take_over()
+        self._tails = self._log.take_over()
 
     def with_written(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Work.with_written`; the last records of a topic tell their transactions."""
@@ -86,8 +96,7 @@ class RelayWork:
 
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Work.begin`; goes by what is in the topic."""
-        parts = self._parts
-        found = resumption(checkpoint, self._tails, exact=parts.exact, spread=parts.spread)
+        found = resumption(checkpoint, self._tails, exact=self._exact, spread=self._spread)
         if found.reason:
             _log.warning(
                 "relay goes on from the topic's last records",
@@ -98,10 +107,10 @@ class RelayWork:
                     checkpoint=str(checkpoint),
                 ),
             )
-        self._sequencer = self._parts.sequencer(found.checkpoint, found.tails)
+        self._sequencer = self._sequencer_at(found.checkpoint, found.tails)
         self._progress.took_over(0, counted=False)
         self._sealed = checkpoint
-        self._beat_at = self._clock.monotonic() - self._parts.heartbeat  # at once
+        self._beat_at = self._clock.monotonic() - self._heartbeat  # at once
         return found.checkpoint
 
     @property
@@ -112,7 +121,7 @@ class RelayWork:
     @property
     def room(self) -> int:
         """See `Work.room`."""
-        return self._parts.rows
+        return self._rows
 
     def apply(self, batches: Sequence[Batch], allowed: Callable[[], bool]) -> Applied | None:
         """See `Work.apply`."""
@@ -133,7 +142,7 @@ class RelayWork:
         beating = self._beat() if self._due() else None
         failpoints.reached("relay.appended")
         appended = self._clock.monotonic()
-        self._parts.log.flush()
+        self._log.flush()
         failpoints.reached("load.after_job")
         self._progress.add_time("sequence", appended - started)
         self._progress.add_time("flush", self._clock.monotonic() - appended)
@@ -151,11 +160,11 @@ class RelayWork:
         progress.skipped_statements(Counter(done.statements))
         # Last of the counts, as in setl proper: see `setl.run.measured.accounting.account`.
         progress.applied(done.rows, str(done.reached.resume), pending)
-        if not self._parts.heartbeat_id and done.reached.timestamp:
+        if not self._heartbeat_id and done.reached.timestamp:
             progress.sample_lag(self._clock.now() - done.reached.timestamp)
         for entry in done.heartbeats:
-            for seen in heartbeats_in(self._parts.codec.decode(entry.payload, entry.context)):
-                if seen.id == self._parts.heartbeat_id:
+            for seen in heartbeats_in(self._codec.decode(entry.payload, entry.context)):
+                if seen.id == self._heartbeat_id:
                     progress.sample_lag(self._clock.now() - seen.written_at)
         progress.acknowledged(0)
 
@@ -186,7 +195,7 @@ class RelayWork:
         if not (self._due() and allowed()):
             return None
         beating = self._beat()
-        self._parts.log.flush()
+        self._log.flush()
         self._sealed = beating or self._sealed
         return beating
 
@@ -197,22 +206,22 @@ class RelayWork:
 
     def cancel(self) -> None:
         """See `Work.cancel`."""
-        self._parts.log.abandon()
+        self._log.abandon()
 
     def end_writers(self) -> None:
         """See `Work.end_writers`: `cancel` has done it."""
 
     def close(self) -> None:
         """See `Work.close`."""
-        self._parts.log.close()
+        self._log.close()
 
     def _append(self, records: Sequence[Outgoing]) -> None:
-        append = self._parts.log.append
+        append = self._log.append
         for partition, value, position, key, timestamp in records:
             append(partition, value, position, key, timestamp)
 
     def _due(self) -> bool:
-        return self._clock.monotonic() - self._beat_at >= self._parts.heartbeat
+        return self._clock.monotonic() - self._beat_at >= self._heartbeat
 
     def _beat(self) -> Checkpoint | None:
         """Append heartbeats.

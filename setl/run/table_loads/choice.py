@@ -12,7 +12,7 @@ from setl.model.table_load import TableLoad
 
 if TYPE_CHECKING:
     from setl.channel.file import Pipeline
-    from setl.channel.routes.routing import Route, Router
+    from setl.channel.routes.routing import Router
 
 START = "start"
 """The reason of requests that a leader makes automatically, as the channel file wants."""
@@ -25,25 +25,21 @@ class PlannedLoad:
     Attributes:
         load: the load that goes on, or the last one.
         missing: entries of the channel file that no load has taken up yet.
+        router: which tables go where.
     """
 
     load: TableLoad | None
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...]
+    router: Router
 
     @property
     def is_planned(self) -> bool:
         """Whether anything is about to be loaded."""
         return bool(self.missing) or (self.load is not None and self.load.reads)
 
-    def takes(self, name: tuple[str, str], routes: Sequence[Route], router: Router) -> bool:
-        """Whether all rows of a source table are about to be loaded.
-
-        Args:
-            name: schema and table.
-            routes: the routes of its rows.
-            router: the pipeline's.
-        """
-        entries = {router.entries[route.index].name for route in routes}
+    def takes(self, name: tuple[str, str]) -> bool:
+        """Whether all rows of a source table, by schema and name, are about to be loaded."""
+        entries = self._entries(name)
         if entries & set(self.missing):
             return True
         load = self.load
@@ -53,20 +49,18 @@ class PlannedLoad:
             return bool(entries & set(load.entries))
         return not load.tables or ".".join(name) in load.tables
 
-    def is_to_read(self, name: tuple[str, str], routes: Sequence[Route], router: Router) -> bool:
-        """Whether no row of a source table has been read yet, and all are about to be.
-
-        Takes what `takes` does.
-        """
-        if not self.takes(name, routes, router):
+    def is_to_read(self, name: tuple[str, str]) -> bool:
+        """Whether no row of a source table has been read yet, and all are about to be."""
+        if not self.takes(name):
             return False
         load, text = self.load, ".".join(name)
-        if load is None or {router.entries[route.index].name for route in routes} & set(
-            self.missing
-        ):
+        if load is None or self._entries(name) & set(self.missing):
             return True
         mine = not load.only or text in load.only
         return text in load.again or (mine and load.table < text)
+
+    def _entries(self, name: tuple[str, str]) -> set[str]:
+        return {self.router.entries[route.index].name for route in self.router.route(*name)}
 
 
 def entries_to_load(pipeline: Pipeline) -> tuple[str, ...]:

@@ -30,10 +30,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import Protocol
 
 from setl import failpoints
 from setl.bulk.source_reader import SourceTables
+from setl.channel.fields.load_limits import LoadLimits
+from setl.channel.routes.routing import Router
 from setl.clock import Clock
 from setl.errors import ConfigurationError, DataError, FencedError, SetlError, TransientError
 from setl.extract.free_gate import GateRow
@@ -44,19 +48,19 @@ from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.load_request import LoadRequest, RequestState
 from setl.model.loaded import Loaded
+from setl.model.position import Position
 from setl.model.stream_end import StreamEnd
 from setl.model.table_load import TableLoad
 from setl.model.target_name import target_name
 from setl.run.loads.catching_up import load_catching_up
 from setl.run.loads.size import LoadSize, spent_on_rows
+from setl.run.measured.figures import LoadOutlook
 from setl.run.measured.progress import Progress
 from setl.run.table_loads import choice as load_choice
-from setl.run.table_loads.choice import START
+from setl.run.table_loads.choice import START, PlannedLoad
 from setl.run.table_loads.gate_requests import gate_requests
-from setl.run.table_loads.items import Step, StepSize, check_request, keys_of, ranges_of
+from setl.run.table_loads.items import LoadItem, Step, StepSize, check_request, keys_of, ranges_of
 from setl.run.table_loads.listed_tables import ListedTables
-from setl.run.table_loads.parts import TableLoadingParts
-from setl.run.table_loads.progress import LoadProgress
 from setl.run.table_loads.queue import LoadQueue
 from setl.run.table_loads.rearranged_tables import (
     doubt_of_actions,
@@ -65,8 +69,10 @@ from setl.run.table_loads.rearranged_tables import (
     reason_to_reload,
 )
 from setl.run.table_loads.refusals import RefusedTables
+from setl.run.table_loads.requests import LoadRequests
 from setl.run.table_loads.throttle import Throttle
 from setl.run.targets.joined import NamedRoute, with_targets_of_their_own
+from setl.systems.replicas import ReplicaBehind
 
 _log = logging.getLogger(__name__)
 
@@ -80,6 +86,19 @@ _REFUSED = 3  # of which the log says what is wrong
 _MOST_UNPASSED = 100_000  # rows that the target keeps for the other site
 
 
+class RangeLoading(Protocol):
+    """What is asked of Transform and Load; `setl.run.loads.job.LoadJob` is it."""
+
+    def load_ranges(self, items: Sequence[LoadItem], ticket: LoadTicket) -> Loaded:
+        """Read, transform and load; returns when the target has everything, raises SetlError."""
+        ...
+
+    @property
+    def parallelism(self) -> int:
+        """How many ranges are loaded at once."""
+        ...
+
+
 class TableLoading:
     """The load of whole tables of one leadership.
 
@@ -87,23 +106,70 @@ class TableLoading:
     """
 
     def __init__(
-        self, parts: TableLoadingParts, leadership: Leadership, progress: Progress, clock: Clock
+        self,
+        job: RangeLoading,
+        leadership: Leadership,
+        progress: Progress,
+        clock: Clock,
+        *,
+        router: Router,
+        tables: Callable[[], AbstractContextManager[SourceTables] | None],
+        latest: Callable[[], Position] | None,
+        agreeing: Callable[[Sequence[NamedRoute]], frozenset[str]],
+        holds_rows: Callable[[tuple[str, str]], bool],
+        requests: LoadRequests,
+        wanted: tuple[str, ...],
+        limits: LoadLimits,
+        back: str = "",
+        unpassed: Callable[[], int] | None = None,
+        replica: Callable[[], ReplicaBehind | None] | None = None,
+        isolates: bool = False,
     ) -> None:
-        """Nothing is loaded yet."""
-        self._parts = parts
+        """Nothing is loaded yet.
+
+        Args:
+            job: reads and loads ranges.
+            leadership: on whose behalf.
+            progress: is told how far it is, and tells the lag.
+            clock: for all times.
+            router: which tables go where.
+            tables: opens the tables of the source; gives None if nobody can read them.
+            latest: asks for the end of the source's stream; None if the stream may end before what
+                its tables show, so that only the server's clock tells when all of that has come.
+            agreeing: see `TargetSystem.agreeing_tables`.
+            holds_rows: see `TargetSystem.holds_rows`.
+            requests: what operators ask for.
+            wanted: names of the channel file's entries whose tables are to be loaded.
+            limits: what a load is throttled by.
+            back: the pipeline that writes into the source's tables, if any table has a conflict
+                policy, as ``channel/pipeline``; "" without.
+            unpassed: of how many rows the target still stores something until `back` has read it.
+            replica: asks which replica of the target is behind most; None if it has none.
+            isolates: whether a row that another one conflicts with is put aside, so that no error
+                tells of it.
+        """
+        self._job = job
         self._leadership = leadership
         self._progress = progress
         self._clock = clock
+        self._router = router
+        self._latest = latest
+        self._agreeing = agreeing
+        self._holds_rows = holds_rows
+        self._requests = requests
+        self._wanted = wanted
+        self._back = back
+        self._unpassed = unpassed
+        self._replica = replica
+        self._isolates = isolates
         self._size = LoadSize(_MOST_ROWS, seconds=STEP_SECONDS, first=2 * _LEAST_ROWS)
-        self._tables = ListedTables(parts.tables, parts.router, leadership.key, clock)
-        self._one_by_one: Sequence[
-            NamedRoute
-        ] = ()  # tables with targets of their own, while they load
+        self._tables = ListedTables(tables, router, leadership.key, clock)
+        self._one_by_one: Sequence[NamedRoute] = ()  # with targets of their own, while they load
         self._waiting: StreamEnd | None = None
         self._refusals = RefusedTables()
         self._checked = ""  # the request that was seen to make sense
-        self._queue = LoadQueue(parts.requests, parts.wanted, leadership, clock)
-        self._throttle = Throttle(parts.limits, lambda: progress.figures().lag, clock)
+        self._queue = LoadQueue(requests, wanted, leadership, clock)
+        self._throttle = Throttle(limits, lambda: progress.figures().lag, clock)
         self._reported = LoadProgress(progress, self._tables, self._throttle)
 
     def begin(self, load: TableLoad | None) -> None:
@@ -121,9 +187,27 @@ class TableLoading:
         if load is not None and not load.ended:
             self._prepare(load)
 
-    def may_read(self, name: tuple[str, str]) -> bool:
-        """Whether a load that wants a source table finds it, see `ListedTables.may_be_read`."""
-        return self._tables.may_be_read(name)
+    def planned(self, load: TableLoad | None) -> PlannedLoad:
+        """What is about to be loaded as a whole, when `load` goes on or was the last one."""
+        missing = load_choice.missing_entries(load, self._wanted)
+        return PlannedLoad(load, missing, self._router)
+
+    def unread(
+        self, names: Collection[tuple[str, str]], load: TableLoad | None
+    ) -> frozenset[tuple[str, str]]:
+        """Targets of these tables that a load is about to replace, should they have no key.
+
+        Args:
+            names: source tables.
+            load: see `planned`.
+        """
+        planned = self.planned(load)
+        if not planned.is_planned:
+            return frozenset()
+        found = (n for n in names if planned.is_to_read(n) and self._tables.may_be_read(n))
+        return frozenset(
+            r.target for name in found for r in self._router.route(*name) if r.takes_keyless
+        )
 
     def resend(self, rows: Sequence[GateRow]) -> None:
         """Have rows sent again that the stream asks for, grouped by `gate_requests`.
@@ -135,7 +219,7 @@ class TableLoading:
         """
         wanted = [row for row in rows if self._tables.are_mapped(row.table)]
         for request in gate_requests(wanted, self._clock.now()):
-            self._parts.requests.add(request)
+            self._requests.add(request)
             self._queue.look_again()
 
     def look_again(self) -> None:
@@ -217,8 +301,8 @@ class TableLoading:
         alone = [both for both in self._one_by_one if both[0] in names]
         if not alone:
             return load(ticket)
-        at_once = self._parts.isolates
-        return load_catching_up(ticket, load, lambda: self._parts.agreeing(alone), at_once=at_once)
+        at_once = self._isolates
+        return load_catching_up(ticket, load, lambda: self._agreeing(alone), at_once=at_once)
 
     def step(
         self, reached: Checkpoint, ticket: LoadTicket, allowed: Callable[[], bool]
@@ -283,7 +367,7 @@ class TableLoading:
         """Learn what a load needs to know of the tables."""
         self._tables.relist()
         named, there = self._tables.routes_of(load), [table.name for table in self._tables.mapped]
-        self._one_by_one = with_targets_of_their_own(named, there, self._parts.router)
+        self._one_by_one = with_targets_of_their_own(named, there, self._router)
         self._reported.expect(load, self._queue.of(load))
 
     def _reason_to_reload(self, load: TableLoad) -> str:
@@ -333,7 +417,7 @@ class TableLoading:
             report = self.catching_up(
                 {item.table for item, _ in step.items},
                 ticket,
-                lambda ticket: self._parts.job.load_ranges(step.items, ticket),
+                lambda ticket: self._job.load_ranges(step.items, ticket),
             )
         except (FencedError, TransientError):
             raise
@@ -343,21 +427,19 @@ class TableLoading:
         self._waiting = None
         self._refusals.forget()
         seconds = self._clock.monotonic() - started
-        at_once = min(len(step.items), self._parts.job.parallelism)
+        at_once = min(len(step.items), self._job.parallelism)
         add_time = spent_on_rows(report, at_once, seconds)
         self._size.loaded(max(step.rows, report.rows), add_time)
         self._throttle.loaded(report.rows, seconds)
         self._progress.loaded_ranges(report)
-        latest = self._parts.latest
-        read_to = None if latest is None else latest()  # what was read is before that
+        read_to = None if self._latest is None else self._latest()  # what was read is before that
         return replace(step.load, rows=load.rows + report.rows, read_to=read_to)
 
     def _may_step(self, there: SourceTables) -> bool:
-        if not self._throttle.may_step(there.busy, self._parts.replica):
+        if not self._throttle.may_step(there.busy, self._replica):
             return False
-        unpassed = self._parts.unpassed
-        if unpassed is not None and unpassed() > _MOST_UNPASSED:
-            self._throttle.wait_for(f"the opposite pipeline {self._parts.back} has rows to read")
+        if self._unpassed is not None and self._unpassed() > _MOST_UNPASSED:
+            self._throttle.wait_for(f"the opposite pipeline {self._back} has rows to read")
             return False
         return True
 
@@ -371,9 +453,9 @@ class TableLoading:
                 self._check_empty(load)
             self._checked = request.id
         mapped = {table.text: table for table in self._tables.of(load)}
-        at_once = self._parts.job.parallelism
+        at_once = self._job.parallelism
         rows = self._throttle.most_rows(self._size.rows)
-        position, back = ShownPosition.of(reached), self._parts.back
+        position, back = ShownPosition.of(reached), self._back
         size = StepSize(rows, at_once, _LEAST_ROWS, _MOST_ITEMS, position, back)
         if request is not None and request.keys:
             return keys_of(load, mapped, request, there, size)
@@ -389,7 +471,7 @@ class TableLoading:
 
     def _check_empty(self, load: TableLoad) -> None:
         targets = {route.target for _, route in self._tables.routes_of(load)}
-        full = sorted(target_name(t) for t in targets if self._parts.holds_rows(t))
+        full = sorted(target_name(t) for t in targets if self._holds_rows(t))
         if full:
             raise ConfigurationError(
                 f"the target has rows already in {', '.join(full)}",
@@ -436,8 +518,57 @@ class TableLoading:
         return self._broken_off(replace(load, error=str(error)))
 
     def _stream_end(self, there: SourceTables) -> StreamEnd:
-        latest = self._parts.latest
-        return StreamEnd(None, there.now()) if latest is None else StreamEnd(latest(), 0.0)
+        if self._latest is None:
+            return StreamEnd(None, there.now())
+        return StreamEnd(self._latest(), 0.0)
 
     def _fields(self, **values: object) -> dict[str, object]:
         return fields(**self._leadership.fields, **values)
+
+
+class LoadProgress:
+    """Tells a pipeline's `Progress` how far its load has come, and what is left of it."""
+
+    def __init__(self, progress: Progress, tables: ListedTables, throttle: Throttle) -> None:
+        """Nothing is known of a load yet.
+
+        Args:
+            progress: is reported.
+            tables: the source's.
+            throttle: knows for what the load waits.
+        """
+        self._progress = progress
+        self._tables = tables
+        self._throttle = throttle
+        self._outlook = LoadOutlook()
+
+    def expect(self, load: TableLoad, request: LoadRequest | None) -> None:
+        """Learn how many rows there are to load, now that the tables are listed."""
+        sizes = self._tables.sizes_of(load)
+        rows, size = sum(each.rows for each in sizes), sum(each.bytes for each in sizes)
+        expected = rows if request is None or not request.where else None
+        if request is not None and request.keys:
+            expected = len(request.keys)
+        row_bytes = size / rows if rows else 0.0
+        self._outlook = LoadOutlook(rows_expected=expected, row_bytes=row_bytes)
+
+    def publish(
+        self, load: TableLoad, *, tables_left: int | None = None, paused: bool = False
+    ) -> None:
+        """Tell how far the load has come.
+
+        Args:
+            load: the load.
+            tables_left: see `LoadOutlook`; likewise the next.
+            paused: whether an operator has paused it.
+        """
+        size = self._tables.size_of(load.table)
+        outlook = replace(
+            self._outlook,
+            table_rows_expected=None if size is None else size.rows,
+            tables_left=tables_left,
+            paused=paused,
+            throttle_count=self._throttle.count,
+            waits_for=self._throttle.waits_for,
+        )
+        self._progress.loads_tables(load, outlook)

@@ -25,9 +25,9 @@ _log = logging.getLogger(__name__)
 _SHOWN = 2000  # characters of a statement in the log
 
 
-@dataclass(frozen=True, slots=True)
-class CreatingParts:
-    """What creates tables.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableCreating:
+    """The creation of tables of one leadership. Used by the run's thread.
 
     Attributes:
         creation: creates them.
@@ -36,6 +36,7 @@ class CreatingParts:
         computed: the columns that a route's expressions fill.
         end: see `version_at_end`.
         will_reload: whether all rows of a target that is gone are about to be loaded.
+        leadership: on whose behalf.
         check: refuses targets that are not those that rows were written to before.
     """
 
@@ -45,16 +46,8 @@ class CreatingParts:
     computed: Callable[[Route, RowSchema], Sequence[Column]]
     end: Callable[[LoadTicket], int]
     will_reload: WillReload
+    leadership: Leadership
     check: Callable[[Collection[tuple[str, str]]], None] | None = None
-
-
-class TableCreating:
-    """The creation of tables of one leadership. Used by the run's thread."""
-
-    def __init__(self, parts: CreatingParts | None, leadership: Leadership) -> None:
-        """Nothing is asked yet; without parts nothing is created."""
-        self._parts = parts
-        self._leadership = leadership
 
     def begin(self, ticket: LoadTicket, load: PlannedLoad, *, asks_end: bool = False) -> None:
         """Create what is missing for the tables that the source has now.
@@ -68,33 +61,29 @@ class TableCreating:
         Raises:
             SetlError: as `TableCreation.create`, or the source does not answer.
         """
-        parts = self._parts
-        if parts is None:
-            return
-        opened = parts.tables()
+        opened = self.tables()
         if opened is None:
             raise ConfigurationError(
                 "tables cannot be created: the server that they come from is not known",
                 hint="Name it: `database:` in the source of the channel file",
-                pipeline=self._leadership.key,
+                pipeline=self.leadership.key,
             )
         with opened as there:
             tables = [
-                NewTable(name, route, loaded=load.takes(name, routes, parts.router))
+                NewTable(name, route, loaded=load.takes(name))
                 for name in there.names()
-                for routes in [parts.router.route(*name)]
-                for route in routes
+                for route in self.router.route(*name)
                 if route.create and not route.nests(*name)
             ]
-            if parts.check is not None:
-                parts.check({table.route.target for table in tables})
-            describe = partial(_described, parts, there)
-            latest = partial(_end, parts.end, ticket) if asks_end else None
+            if self.check is not None:
+                self.check({table.route.target for table in tables})
+            describe = partial(self._described, there)
+            latest = partial(self._end, ticket) if asks_end else None
 
             def will_reload(target: tuple[str, str]) -> bool:
-                return parts.will_reload(target_name(target), load.load, there=False)
+                return self.will_reload(target_name(target), load.load, there=False)
 
-            ran = parts.creation.create(ticket, tables, describe, latest, will_reload)
+            ran = self.creation.create(ticket, tables, describe, latest, will_reload)
         self._report("target table created", ran)
         if not load.is_planned:
             self.complete(ticket)
@@ -105,27 +94,23 @@ class TableCreating:
         Raises:
             SetlError: as `TableCreation.complete`.
         """
-        if self._parts is not None:
-            ran = self._parts.creation.complete(ticket)
-            self._report("keys added to a target table", ran)
+        self._report("keys added to a target table", self.creation.complete(ticket))
 
     def _report(self, message: str, ran: Sequence[str]) -> None:
         for statement in ran:
-            position = fields(**self._leadership.fields, ran=statement[:_SHOWN])
+            position = fields(**self.leadership.fields, ran=statement[:_SHOWN])
             _log.info(message, extra=position)
 
+    def _described(self, there: SourceTables, table: NewTable) -> Description | None:
+        route = table.route
+        if route.documents is not None:
+            schema = there.documents(route.documents).schema
+        else:
+            (reader,) = there.readers([table.name])
+            if reader is None:
+                return None
+            schema = reader.schema
+        return Description(schema, self.computed(route, schema) if route.expressions else ())
 
-def _described(parts: CreatingParts, there: SourceTables, table: NewTable) -> Description | None:
-    route = table.route
-    if route.documents is not None:
-        schema = there.documents(route.documents).schema
-    else:
-        (reader,) = there.readers([table.name])
-        if reader is None:
-            return None
-        schema = reader.schema
-    return Description(schema, parts.computed(route, schema) if route.expressions else ())
-
-
-def _end(end: Callable[[LoadTicket], int], ticket: LoadTicket) -> LoadEnd:
-    return LoadEnd(ticket.generation, end(ticket))
+    def _end(self, ticket: LoadTicket) -> LoadEnd:
+        return LoadEnd(ticket.generation, self.end(ticket))

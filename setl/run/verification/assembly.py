@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
+
+from py4j.protocol import Py4JError
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
@@ -12,6 +15,7 @@ from setl.bulk.range_comparison import RangeComparer
 from setl.channel.file import ChannelFile, Pipeline
 from setl.clock import Clock
 from setl.errors import ConfigurationError
+from setl.log import fields
 from setl.model.leadership import Leadership
 from setl.model.position import Position
 from setl.run.measured.progress import Progress
@@ -20,12 +24,12 @@ from setl.run.targets.shared import writers_beside
 from setl.run.verification.compared_source import stream_end
 from setl.run.verification.comparers import standing_comparers
 from setl.run.verification.opposite import Opposite, opposite_pipelines
-from setl.run.verification.parts import VerifyingParts
-from setl.run.verification.spark_jobs import VerificationJobs
 from setl.run.verification.store import StoredVerification
 from setl.run.verification.verifier import Verifier
 from setl.systems.registry import system_of
 from setl.transform.spark_on_demand import SparkOnDemand
+
+_log = logging.getLogger(__name__)
 
 
 def standing_verification(
@@ -59,10 +63,13 @@ def standing_verification(
     if settings is None:
         raise ConfigurationError(f"{leadership.key} is not to be verified")
     origin, ident = system_of(pipeline.source), PipelineId(file.channel, name)
-    jobs = VerificationJobs(spark, leadership)
+    jobs = _Jobs(spark, leadership)
     others = opposite_pipelines(file, pipeline)
     opposite = Opposite(file.channel, others, arbiter=arbiter, nid=leadership.nid, clock=clock)
-    parts = VerifyingParts(
+    return Verifier(
+        leadership,
+        progress,
+        clock,
         settings=settings,
         limits=pipeline.load_limits,
         comparers=partial(_comparers, jobs, spark, pipeline),
@@ -73,14 +80,42 @@ def standing_verification(
         look_at_loads=look_at_loads,
         store=StoredVerification(arbiter, ident),
         opposite=opposite.wait if others else None,
-        background=partial(writers_beside, arbiter, ident, pipeline),
+        others_writing=partial(writers_beside, arbiter, ident, pipeline),
         cancel=jobs.cancel,
     )
-    return Verifier(parts, leadership, progress, clock)
 
 
 def _comparers(
-    jobs: VerificationJobs, spark: SparkOnDemand, pipeline: Pipeline, waiter: PositionWaiter
+    jobs: _Jobs, spark: SparkOnDemand, pipeline: Pipeline, waiter: PositionWaiter
 ) -> list[RangeComparer]:
     jobs.begin()
     return standing_comparers(spark, pipeline, waiter)
+
+
+class _Jobs:
+    """Names the jobs of the thread that verifies, so that they share Spark's tasks fairly."""
+
+    def __init__(self, spark: SparkOnDemand, leadership: Leadership) -> None:
+        """Nothing runs yet.
+
+        Args:
+            spark: where jobs run.
+            leadership: on whose behalf. Another one's jobs go on when this one's are cancelled.
+        """
+        self._context = spark.context
+        self._pool = f"setl verify {leadership.key}"
+        self._group = f"{self._pool} {leadership.epoch}"
+
+    def begin(self) -> None:
+        """Jobs of this thread belong to the group and the pool from now on."""
+        # Never interrupt: see `setl.run.loads.job.LoadJob`.
+        self._context.setJobGroup(self._group, "standing verification", interruptOnCancel=False)
+        self._context.setLocalProperty("spark.scheduler.pool", self._pool)
+
+    def cancel(self) -> None:
+        """Cancel what runs; may block while Spark does not answer, so call it from a thread."""
+        try:
+            self._context.cancelJobGroup(self._group)
+        except (Py4JError, OSError) as error:
+            # Nothing runs in a JVM that is gone.
+            _log.info("verification not cancelled", extra=fields(error=repr(error)))

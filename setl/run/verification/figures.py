@@ -1,4 +1,4 @@
-"""What is told of standing verification: in status, in metrics and by commands. Pure."""
+"""What is reported of standing verification, and how it heeds what the run reports. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from setl.run.measured.figures import (
     REPAIRING,
     THROTTLED,
     WAITING,
+    Figures,
+    RunState,
     VerificationFigures,
     VerifiedSoFar,
 )
@@ -81,3 +83,21 @@ def age(state: Verification, now: float) -> float | None:
     """See `VerificationFigures.age`."""
     since = state.last.ended if state.last is not None else state.since
     return max(0.0, round(now - since, 1)) if since else None
+
+
+def reason_to_wait(figures: Figures, lag: float) -> str:
+    """Why nothing is to be compared now, for people; "" if nothing speaks against it.
+
+    Args:
+        figures: how the run does.
+        lag: seconds by which the target may be behind.
+    """
+    if figures.state is not RunState.RUNNING:
+        return f"the pipeline is {figures.state.value}"
+    if figures.stalled:
+        return f"the pipeline stands still: {figures.stalled}"
+    if figures.table_load is not None and not figures.table_load.ended:
+        return "whole tables are loaded"
+    if figures.lag is not None and figures.lag > lag:
+        return f"the target is {figures.lag:.1f} s behind"
+    return ""

@@ -11,34 +11,42 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 
 from setl.bulk.comparison import What
+from setl.bulk.position_waiter import PositionWaiter
 from setl.bulk.range_comparison import RangeComparer, RangeOutcome
 from setl.bulk.repair import Repair, repair_of
+from setl.bulk.source_reader import SourceTables
+from setl.channel.fields.load_limits import LoadLimits
+from setl.channel.fields.standing_verification import StandingVerification
 from setl.clock import Clock
+from setl.counting import count
 from setl.errors import ConfigurationError, FencedError, SetlError, TransientError, unexpected
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
+from setl.model.position import Position
 from setl.model.standing import TableFinding, Verification
+from setl.model.stream_end import StreamEnd
 from setl.run.backoff import Backoff
 from setl.run.loads.size import LoadSize
-from setl.run.measured.figures import VerifiedSoFar
+from setl.run.measured.figures import Figures, VerifiedSoFar
 from setl.run.measured.progress import Progress
+from setl.run.table_loads.requests import LoadRequests
 from setl.run.verification import course
 from setl.run.verification.course import Name
-from setl.run.verification.figures import verification_figures
+from setl.run.verification.figures import reason_to_wait, verification_figures
 from setl.run.verification.log_lines import VerificationLog
-from setl.run.verification.parts import VerifyingParts
 from setl.run.verification.position_waiter import RunPositionWaiter
 from setl.run.verification.range_comparison import ComparedRange, RangeComparison
-from setl.run.verification.throttle import throttled_by
+from setl.run.verification.store import VerificationStore
 
 REPAIRED_BY = "standing verification"
 """Who asks for repairs, in the list of load requests."""
 
 _LOOK_SECONDS = 1.0  # after which it is seen again whether to are throttled
+_LAG = 5.0  # seconds behind, above which nothing is compared if the channel file says nothing
 _DOUBT_SECONDS = 2.0  # after which a range that differs is compared once more, before it counts
 _REPAIR_SECONDS = 0.5  # after which it is seen whether a repair is done
 _SAVE_SECONDS = 5.0  # between two writes of how far it is
@@ -70,10 +78,58 @@ class Verifier:
     """
 
     def __init__(
-        self, parts: VerifyingParts, leadership: Leadership, progress: Progress, clock: Clock
+        self,
+        leadership: Leadership,
+        progress: Progress,
+        clock: Clock,
+        *,
+        settings: StandingVerification,
+        limits: LoadLimits,
+        comparers: Callable[[PositionWaiter], Sequence[RangeComparer]],
+        end: Callable[[], StreamEnd],
+        passed: Callable[[Position, Position], bool],
+        tables: Callable[[], AbstractContextManager[SourceTables] | None],
+        requests: LoadRequests,
+        look_at_loads: Callable[[], None],
+        store: VerificationStore,
+        opposite: Callable[[threading.Event], None] | None = None,
+        others_writing: Callable[[str], Sequence[str]] = lambda _: (),
+        cancel: Callable[[], None] = lambda: None,
     ) -> None:
-        """Nothing is asked yet."""
-        self._parts = parts
+        """Nothing is asked yet.
+
+        Args:
+            leadership: on whose behalf.
+            progress: is told how it does, and tells how the run does.
+            clock: for all times.
+            settings: what the channel file says of it.
+            limits: what it is throttled by, as loads are.
+            comparers: gives what compares each target with what goes into it, as the tables are
+                now; see `setl.run.verification.comparers.standing_comparers`.
+            end: asks for the end of the source's stream; raises SetlError.
+            passed: see `SourceSystem.passed`.
+            tables: opens the tables of the source; gives None if nobody can read them.
+            requests: take the repairs.
+            look_at_loads: tells the run that there are new requests.
+            store: stores how far it is.
+            opposite: waits until the other direction has brought what the target has, see
+                `Opposite`; None where there is none.
+            others_writing: names the other pipelines that write where the rows of a source table
+                go, by ``schema.table``; raises SetlError.
+            cancel: ends what compares just now, as soon as can be; from any thread.
+        """
+        self._settings = settings
+        self._limits = limits
+        self._comparers = comparers
+        self._end = end
+        self._passed = passed
+        self._tables = tables
+        self._requests = requests
+        self._look_at_loads = look_at_loads
+        self._store = store
+        self._opposite = opposite
+        self._others_writing = others_writing
+        self._cancel = cancel
         self._leadership = leadership
         self._progress = progress
         self._clock = clock
@@ -88,7 +144,7 @@ class Verifier:
             longest=_LONGEST_BACKOFF,
         )
         self._log = VerificationLog(leadership)
-        self._ranges = RangeComparison(parts.opposite, self._stopping, clock)
+        self._ranges = RangeComparison(opposite, self._stopping, clock)
         self._error = ""
         self._whole: dict[str, str] = {}
         self._waits_for = ""
@@ -111,7 +167,7 @@ class Verifier:
         if not self._stopping.is_set():
             self._stopping.set()
             # A JVM that hangs must not hold up the caller.
-            threading.Thread(target=self._parts.cancel, name="verify-end", daemon=True).start()
+            threading.Thread(target=self._cancel, name="verify-end", daemon=True).start()
 
     def join(self, seconds: float) -> bool:
         """Wait until it has ended, at most so long; returns whether it has."""
@@ -154,13 +210,13 @@ class Verifier:
     def _next(self) -> float:
         current = self._current
         if current is None:
-            state = self._parts.store.load()
+            state = self._store.load()
             current = self._current = _Current(state, state, self._clock.monotonic())
-        self._waits_for = throttled_by(self._parts, self._progress.figures())
+        self._waits_for = self._throttled_by(self._progress.figures())
         if self._waits_for:
             return _LOOK_SECONDS
         state, now = current.state, self._clock.now()
-        left = course.seconds_left(state, self._parts.settings.every, now)
+        left = course.seconds_left(state, self._settings.every, now)
         if left:
             current.comparers = {}
             return min(left, _LOOK_SECONDS)
@@ -176,7 +232,7 @@ class Verifier:
     def _prepare(self, current: _Current) -> None:
         """Begin a pass, or go on with one that another leadership has begun, or that failed."""
         current.comparers = {
-            Name(each.table, each.name): each for each in self._parts.comparers(self._waiter())
+            Name(each.table, each.name): each for each in self._comparers(self._waiter())
         }
         names, now = tuple(current.comparers), self._clock.now()
         if current.state.under_way:
@@ -187,23 +243,40 @@ class Verifier:
 
     def _waiter(self) -> RunPositionWaiter:
         return RunPositionWaiter(
-            end=self._parts.end,
-            passed=self._parts.passed,
+            end=self._end,
+            passed=self._passed,
             reached=self._reached,
             stopping=self._stopping,
             clock=self._clock,
         )
 
     def _expected(self, names: Sequence[Name]) -> int | None:
-        opened = self._parts.tables()
+        opened = self._tables()
         if opened is None:
             return None
         with opened as there:
             rows = {".".join(name): size.rows for name, size in there.sizes().items()}
         return sum(rows.get(table, 0) for name in names for table in name.table.split(", "))
 
+    def _throttled_by(self, figures: Figures) -> str:
+        """What verification is throttled by now, for people; "" if by nothing.
+
+        May ask the source, and raises SetlError if that does not answer.
+        """
+        limits = self._limits
+        reason = reason_to_wait(figures, limits.lag or _LAG)
+        if reason or limits.threads_running is None:
+            return reason
+        opened = self._tables()
+        if opened is None:
+            return ""
+        with opened as there:
+            busy = there.busy()
+        too_many = busy > limits.threads_running
+        return f"the source carries out {count(busy, 'statement')}" if too_many else ""
+
     def _is_repairing(self, requests: Sequence[str]) -> bool:
-        waiting = {request.id for request in self._parts.requests.unanswered()}
+        waiting = {request.id for request in self._requests.unanswered()}
         return bool(waiting & set(requests))
 
     # -- a range ----------------------------------------------------------------------------
@@ -258,13 +331,13 @@ class Verifier:
 
     def _pause(self, compared_range: ComparedRange) -> float:
         return course.pause_after(
-            compared_range.outcome.rows, compared_range.seconds, self._parts.settings.rate
+            compared_range.outcome.rows, compared_range.seconds, self._settings.rate
         )
 
     @property
     def _rows(self) -> int:
         """Rows of the next range: as many as are quick, and not those of a long pause."""
-        paced = int(self._parts.settings.rate * _PACE_SECONDS)
+        paced = int(self._settings.rate * _PACE_SECONDS)
         return min(self._size.rows, max(_LEAST_ROWS, paced))
 
     def _count(self, rows: int = 0, found: int = 0, repaired: int = 0) -> None:
@@ -277,13 +350,13 @@ class Verifier:
         self, current: _Current, outcome: RangeOutcome, size: int, found: TableFinding
     ) -> Verification | None:
         """Have what differs sent again; None if nothing is repaired."""
-        settings, state = self._parts.settings, current.state
+        settings, state = self._settings, current.state
         if not settings.repair or state.repairs_no_more:
             return None
         # Where both sites write, nobody says whether a row is gone or has not come yet. It comes
         # back by the other direction, which finds it missing; see docs/pages/verify.md.
         # Where other pipelines write as well, it may be a row of theirs.
-        keeps = self._parts.opposite is not None or self._parts.background(outcome.verdict.table)
+        keeps = self._opposite is not None or self._others_writing(outcome.verdict.table)
         only = _COMES_BACK if keeps else tuple(What)
         repair = repair_of(outcome.verdict, REPAIRED_BY, self._clock.now(), only)
         if not repair.keys:
@@ -298,8 +371,8 @@ class Verifier:
         return course.to_repair(state, requests, repair.keys, size, found)
 
     def _ask(self, repair: Repair) -> list[str]:
-        asked = [self._parts.requests.add(request).id for request in repair.requests]
-        self._parts.look_at_loads()
+        asked = [self._requests.add(request).id for request in repair.requests]
+        self._look_at_loads()
         return asked
 
     # -- what goes wrong --------------------------------------------------------------------
@@ -350,7 +423,7 @@ class Verifier:
         current.at = now
         state = replace(current.state, epoch=self._leadership.epoch)
         try:
-            self._parts.store.store(state)
+            self._store.store(state)
         except TypeError as error:
             raise ConfigurationError(f"its position cannot be kept: {error}") from error
         current.stored = current.state
@@ -363,7 +436,7 @@ class Verifier:
         self._progress.verifies(
             verification_figures(
                 state,
-                self._parts.settings.every,
+                self._settings.every,
                 self._clock.now(),
                 waits_for=self._waits_for,
                 error=self._error,

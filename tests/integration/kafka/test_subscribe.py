@@ -27,8 +27,8 @@ from setl.operate.positions.reposition import move
 from setl.run.checkpoints import stores as checkpoints
 from setl.run.checkpoints.stores import store_for_run, store_interval
 from setl.run.measured.progress import Progress
-from setl.run.parts import Applied, RunParts
 from setl.run.run import PipelineRun
+from setl.run.work import Applied
 from setl.select.batching import BatchSettings
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
@@ -162,16 +162,19 @@ class PipelineRunner:
             epoch=epoch,
             name="shop/p",
         )
-        self.parts = RunParts(
+        self.store = store_for_run(pipeline, leading, shared.arbiter, self.source)
+        self.run = PipelineRun(
+            leading,
+            Progress(SystemClock()),
+            SystemClock(),
             source=self.source,
             work=self.work,
-            store=store_for_run(pipeline, leading, shared.arbiter, self.source),
+            store=self.store,
             heartbeat=None,
             select=self.select,
             generation=pipeline.generation,
             store_every=store_interval(pipeline),
         )
-        self.run = PipelineRun(self.parts, leading, Progress(SystemClock()), SystemClock())
         self.failure = None
         self._thread = threading.Thread(target=self._work, daemon=True)
 
@@ -188,7 +191,7 @@ class PipelineRunner:
     def __exit__(self, *_):
         self.run.stop()
         self._thread.join(30)
-        self.parts.store.close()
+        self.store.close()
         assert not self._thread.is_alive()
         if self.failure is not None:
             raise self.failure
@@ -404,7 +407,7 @@ def test_a_topic_with_more_partitions_is_refused(shared, kafka):
         group.leave()
     finally:
         running.source.release()
-        running.parts.store.close()
+        running.store.close()
     pipeline = shared.pipeline()
     file = parse_channel({"channel": "shop", "pipelines": [pipeline.model_dump(by_alias=True)]})
     found = [f.what for f in check_channel(file) if f.level == "error"]

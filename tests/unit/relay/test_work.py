@@ -12,7 +12,7 @@ from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import Partitioner
 from setl.relay.sequence import Sequencer
 from setl.run.measured.progress import Progress
-from setl.run.relay.work import RelayParts, RelayWork
+from setl.run.relay.work import RelayWork
 from tests.memory_log import MemoryRelayLog, MemoryTopic
 from tests.unit.relay.relay_streams import ORDERS, START, AsText, Binlog, ShopIsMapped, words
 
@@ -39,9 +39,12 @@ class StartPoint:
                 serializer=AsText(),
             )
 
-        parts = RelayParts(
-            self.log,
-            sequencer,
+        self.work: Any = RelayWork(
+            Leadership("c", "r", "n1", 5),
+            self.progress,
+            clock,
+            log=self.log,
+            sequencer=sequencer,
             exact=exact,
             spread=False,
             heartbeat=10.0,
@@ -49,7 +52,6 @@ class StartPoint:
             codec=binlog,
             heartbeat_id=1,
         )
-        self.work: Any = RelayWork(parts, Leadership("c", "r", "n1", 5), self.progress, clock)
         self.work.take_over()
         self.read_from = self.work.begin(stored)
 

@@ -20,7 +20,6 @@ from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind, RowSchema
 from setl.run.measured.progress import Progress
 from setl.run.table_loads.loading import TableLoading
-from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.requests import StoredLoadRequests
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.select.fakes import ManualClock
@@ -183,21 +182,23 @@ class Bench:
         self.end = BinlogPosition("bin.000001", 900)
         self.progress = Progress(self.clock)
         self.agreeing: Any = lambda wanted: frozenset(".".join(name) for name, _ in wanted)
-        parts: Any = TableLoadingParts(
+        self.loading = TableLoading(
             self.job,
-            self.tables.opened,
-            (lambda: self.end) if has_end else None,
-            self._agree,
-            cast("Any", router or Router()),
-            lambda target: target in self.full,
-            self.requests,
-            wanted,
-            limits,
+            LEADERSHIP,
+            self.progress,
+            self.clock,
+            router=cast("Any", router or Router()),
+            tables=cast("Any", self.tables.opened),
+            latest=(lambda: self.end) if has_end else None,
+            agreeing=self._agree,
+            holds_rows=lambda target: target in self.full,
+            requests=self.requests,
+            wanted=wanted,
+            limits=limits,
             back="c/back",
             unpassed=lambda: self.unpassed,
             isolates=isolates,
         )
-        self.loading = TableLoading(parts, LEADERSHIP, self.progress, self.clock)
         self.reached: Any = Checkpoint(BinlogPosition("bin.000001", 100))
 
     def begin(self, load):

@@ -5,6 +5,7 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+from setl.channel.fields.load_limits import LoadLimits
 from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import SetlError
 from setl.extract.extractor import Extractor
@@ -14,10 +15,10 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
-from setl.run.etl_work import EtlParts, EtlWork
+from setl.run.etl_work import EtlWork
 from setl.run.measured.progress import Progress
-from setl.run.run import PipelineRun, RunParts
-from setl.run.table_loads.parts import TableLoadingParts
+from setl.run.run import PipelineRun
+from setl.run.table_loads.loading import TableLoading
 from setl.run.targets.schema_changes import SchemaChangePolicy
 from setl.select.batching import BatchSettings
 from setl.select.reader import SelectLoop, SelectSettings
@@ -186,7 +187,7 @@ class RecordingDdl:
         return [change.statement]
 
 
-def no_tables():
+def no_tables(leading, progress, clock):
     """For pipelines that load none."""
 
     def never(*_):
@@ -194,7 +195,20 @@ def no_tables():
 
     unused: Any = SimpleNamespace()
     requests: Any = SimpleNamespace(unanswered=list)
-    return TableLoadingParts(unused, never, never, never, unused, never, requests)
+    return TableLoading(
+        unused,
+        leading,
+        progress,
+        clock,
+        router=unused,
+        tables=never,
+        latest=never,
+        agreeing=never,
+        holds_rows=never,
+        requests=requests,
+        wanted=(),
+        limits=LoadLimits(),
+    )
 
 
 class Bench:
@@ -213,7 +227,10 @@ class Bench:
         leading = Leadership("shop", "orders", "n1", 5)
         ddl = changes.pop("ddl", "ignore")
         self.ddl = RecordingDdl(self.log) if ddl == "pass" else None
-        work = EtlParts(
+        self.work: Any = EtlWork(
+            leading,
+            self.progress,
+            clock,
             extractor=Extractor(
                 routing,
                 MarkIdentity(7),
@@ -225,10 +242,12 @@ class Bench:
             heartbeat_id=changes.pop("heartbeat_id", 1),
             ddl=SchemaChangePolicy(ddl, self.ddl, leading, self.progress),
             rows_per_load=changes.pop("rows_per_load", 100),
-            tables=no_tables(),
+            tables=no_tables(leading, self.progress, clock),
         )
-        self.work: Any = EtlWork(work, leading, self.progress, clock)
-        parts = RunParts(
+        self.run = PipelineRun(
+            leading,
+            self.progress,
+            clock,
             source=self.source,
             work=self.work,
             store=self.store,
@@ -238,7 +257,6 @@ class Bench:
             store_every=changes.pop("store_every", 0.0),
             background=changes.pop("background", None),
         )
-        self.run = PipelineRun(parts, leading, self.progress, clock)
         self.error = None
         self.thread = threading.Thread(target=self._work, daemon=True)
 

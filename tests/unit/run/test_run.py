@@ -516,9 +516,8 @@ def test_no_heartbeat_is_absorbed_while_no_load_may_start(quiet):
 
 
 def test_no_heartbeat_is_absorbed_while_dead_letters_wait(quiet):
-    quiet.work._parts = replace(
-        quiet.work._parts,
-        letters=SimpleNamespace(tables_with_dead_letters={"shop.orders"}, look=lambda *_: None),
+    quiet.work._letters = SimpleNamespace(
+        tables_with_dead_letters={"shop.orders"}, look=lambda *_: None
     )
     quiet.goes_on([beat(54)])
     eventually(lambda: quiet.loads == [[54]], 10)

@@ -23,7 +23,6 @@ from setl.model.table_load import TableLoad
 from setl.run.measured.figures import RunState
 from setl.run.measured.progress import Progress
 from setl.run.table_loads.requests import StoredLoadRequests
-from setl.run.verification.parts import VerifyingParts
 from setl.run.verification.range_comparison import RangeComparison
 from setl.run.verification.store import StoredVerification
 from setl.run.verification.verifier import Verifier
@@ -113,22 +112,20 @@ class Bench:
         self.progress.enter(RunState.RUNNING)
         self.progress.caught_up()
         self.standing = Verifier(
-            VerifyingParts(
-                settings=self.settings,
-                limits=self.limits,
-                comparers=self.comparers,
-                end=lambda: StreamEnd(None, 0.0),
-                passed=lambda _reached, _position: True,
-                tables=self.tables.opened,
-                requests=self.requests,
-                look_at_loads=self.looked.set,
-                store=StoredVerification(self.arbiter, PIPELINE),
-                opposite=self.opposite,
-                background=lambda _: self.background,
-            ),
             Leadership("c", "p", "n1", epoch),
             self.progress,
             self.clock,
+            settings=self.settings,
+            limits=self.limits,
+            comparers=self.comparers,
+            end=lambda: StreamEnd(None, 0.0),
+            passed=lambda _reached, _position: True,
+            tables=self.tables.opened,
+            requests=self.requests,
+            look_at_loads=self.looked.set,
+            store=StoredVerification(self.arbiter, PIPELINE),
+            opposite=self.opposite,
+            others_writing=lambda _: self.background,
         )
 
     def comparers(self, _) -> Any:

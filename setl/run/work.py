@@ -1,20 +1,14 @@
-"""What a run of a pipeline is made of."""
+"""What a run does with the batches it selects, and alongside them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint, KnownTargets
 from setl.model.entry import Entry
 from setl.model.table_load import TableLoad
-from setl.run.stalls.observer import Views
-from setl.run.verification.background_task import BackgroundTask
-from setl.select.heartbeat import Heartbeat
-from setl.select.reader import SelectLoop
-from setl.select.source import CheckpointStore, Source
 
 
 class Applied(NamedTuple):
@@ -187,28 +181,18 @@ class Work(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class RunParts:
-    """What a run is made of; built from a channel file.
+class BackgroundTask(Protocol):
+    """Work that reads beside a run and writes nothing into its target.
 
-    Attributes:
-        source: where its changes come from; read by `select`, asked for positions by the run.
-        work: what is done with them.
-        store: keeps its checkpoint.
-        heartbeat: writes to the source, None if nothing does.
-        select: reads the source.
-        generation: that the channel file asks for.
-        store_every: seconds between two checkpoints; 0 stores one with everything written.
-        views: what can be looked at from outside.
-        background: what is done alongside the stream, None for nothing.
+    Order: `start` once, then `stop`; both return at once, so that it never holds up a run that
+    ends (I3). Idempotence: `stop` may be called again, and without `start`. Crash: it keeps for
+    itself what the next leader needs.
     """
 
-    source: Source
-    work: Work
-    store: CheckpointStore
-    heartbeat: Heartbeat | None
-    select: SelectLoop
-    generation: int
-    store_every: float = 0.0
-    views: Views = field(default_factory=Views)
-    background: BackgroundTask | None = None
+    def start(self, reached: Callable[[], Checkpoint | None]) -> None:
+        """Begin; `reached` tells up to where everything is applied, from any thread."""
+        ...
+
+    def stop(self) -> None:
+        """End soon; from any thread."""
+        ...
