@@ -18,7 +18,7 @@ from arbiter.values import (
     Signal,
     SignalKind,
 )
-from setl.load.deadletters.payload import content_from_text, content_to_text
+from setl.load.deadletters.dead_letter import content_from_text, content_to_text
 from setl.model.change import ABSENT, Op
 from setl.model.checkpoint import Checkpoint
 from setl.model.faulty import RawRecord, SourceChange, TargetRow

@@ -46,7 +46,7 @@ from setl.node.settings import NodeSettings
 from setl.node.status import NodeStatus, sentence
 from setl.node.zookeeper.ensemble_watch import EnsembleWatch
 from setl.run.measured.progress import Progress
-from setl.run.pipeline_runner import PipelineRunner
+from setl.run.run import PipelineRun
 
 _log = logging.getLogger(__name__)
 
@@ -293,7 +293,7 @@ class NodeProcess:
 
     def _build(
         self, channel: Channel, pipeline: str, epoch: int, progress: Progress
-    ) -> PipelineRunner:
+    ) -> PipelineRun:
         run = self._engine.build_run(
             resolve_and_parse(channel.definition, self._settings.environment),
             Leadership(channel.name, pipeline, self._settings.nid, epoch),

@@ -16,7 +16,7 @@ from setl.extract.loopback import MarkIdentity
 from setl.load.identities import IdentifiedTarget
 from setl.model.leadership import Leadership
 from setl.run.checkpoints.stores import fence_for_run, store_for_run, store_interval
-from setl.run.dead_letters.handling import DeadLetterHandler
+from setl.run.dead_letters import DeadLetterHandler
 from setl.run.etl_work import EtlWork
 from setl.run.loads.job import LoadJob
 from setl.run.loads.rereading import Rereading
@@ -137,7 +137,7 @@ class _Assembly:
             generation=pipeline.generation,
             store_every=store_interval(pipeline),
             views=Views(job.activity, self.target.view(leadership.key)),
-            background=self.verification(work),
+            verifier=self.verification(work),
         )
 
     def keys(self) -> ActingKeys | None:

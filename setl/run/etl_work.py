@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from setl import failpoints
 from setl.clock import Clock
@@ -19,8 +18,9 @@ from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.table_load import TableLoad
-from setl.run.dead_letters.handling import DeadLetterHandler
+from setl.run.dead_letters import DeadLetterHandler
 from setl.run.loads.fault_positions import locate_fault
+from setl.run.loads.job import LoadJob
 from setl.run.loads.repeated import repeated_through
 from setl.run.loads.rereading import Rereading
 from setl.run.loads.size import LoadSize
@@ -40,33 +40,6 @@ from setl.run.work import Applied
 _log = logging.getLogger(__name__)
 
 
-class Loading(Protocol):
-    """What is asked of Transform and Load; `setl.run.loads.job.LoadJob` is it."""
-
-    def applied_through(self, ticket: LoadTicket) -> int:
-        """Version up to which the target may hold this pipeline's changes; 0 if unknown."""
-        ...
-
-    def forget_loaded(self, ticket: LoadTicket) -> None:
-        """Forget how far the target's tables have come; raises SetlError."""
-        ...
-
-    def run(
-        self, rows: Sequence[RoutedRows], ticket: LoadTicket, redelivered_through: int
-    ) -> Loaded:
-        """Transform and load; returns when the target has everything, raises SetlError."""
-        ...
-
-    @property
-    def abandoned(self) -> bool:
-        """See `setl.run.work.Work.abandoned`."""
-        ...
-
-    def cancel(self) -> None:
-        """Cancel the load that runs; from any thread."""
-        ...
-
-
 class EtlWork:
     """Extract, Transform and Load as `setl.run.work.Work`."""
 
@@ -77,7 +50,7 @@ class EtlWork:
         clock: Clock,
         *,
         extractor: Extractor,
-        job: Loading,
+        job: LoadJob,
         fence: Fence,
         heartbeat_id: int | None,
         ddl: SchemaChangePolicy,
@@ -108,7 +81,7 @@ class EtlWork:
             identities: notices that the target's tables are others than before, None where the
                 target refuses rows of a table that is gone.
             letters: the dead letters, None for a pipeline that stops at a faulty row.
-            reports_applied: whether the target stores what `Loading.applied_through` asks for.
+            reports_applied: whether the target stores what `LoadJob.applied_through` asks for.
             rereading: runs loads of rows that are read at the source, None if there are none.
             tracer: is told how batches passed through the stages, None if nobody asks.
             keys: the foreign keys whose actions are carried out, None for a target without any.

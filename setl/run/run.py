@@ -6,6 +6,7 @@ import logging
 import random
 import threading
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from setl import failpoints, garbage_collection
 from setl.clock import Clock
@@ -28,10 +29,13 @@ from setl.run.measured.figures import RunState
 from setl.run.measured.pace import Stage
 from setl.run.measured.progress import Progress
 from setl.run.stalls.observer import Observed, Views
-from setl.run.work import Applied, BackgroundTask, Work
+from setl.run.work import Applied, Work
 from setl.select.heartbeat import Heartbeat, shows_lag
 from setl.select.reader import SelectLoop
 from setl.select.source import CheckpointStore, Source
+
+if TYPE_CHECKING:
+    from setl.run.verification.verifier import Verifier
 
 _log = logging.getLogger(__name__)
 
@@ -46,8 +50,9 @@ _STREAM_TO_TABLES = 3.0  # how much longer the stream is applied than tables are
 class PipelineRun:
     """Runs a pipeline for as long as this node leads it under one epoch.
 
-    `run` blocks in the calling thread until it is told to stop, is fenced, or fails for good;
-    all other methods may be called from any thread.
+    `run` blocks in the thread that calls it, once, until it is told to stop, is fenced, or fails
+    for good. Everything else may be called from any thread, before it begins and after it has
+    ended too, and never blocks.
     """
 
     def __init__(
@@ -64,7 +69,7 @@ class PipelineRun:
         generation: int,
         store_every: float = 0.0,
         views: Views = _NO_VIEWS,
-        background: BackgroundTask | None = None,
+        verifier: Verifier | None = None,
     ) -> None:
         """Nothing is begun yet.
 
@@ -80,7 +85,7 @@ class PipelineRun:
             generation: that the channel file asks for.
             store_every: seconds between two checkpoints; 0 stores one with everything written.
             views: what can be looked at from outside.
-            background: what is done alongside the stream, None for nothing.
+            verifier: compares tables alongside the stream, None if nothing does.
         """
         self._source = source
         self._work = work
@@ -90,7 +95,7 @@ class PipelineRun:
         self._generation = generation
         self._store_every = store_every
         self._views = views
-        self._background = background
+        self._verifier = verifier
         self._leadership = leadership
         self._progress = progress
         self._clock = clock
@@ -116,8 +121,8 @@ class PipelineRun:
     def stop(self) -> None:
         """Finish and acknowledge what is being applied, then return from `run`."""
         self._asked.stop()
-        if self._background is not None:
-            self._background.stop()
+        if self._verifier is not None:
+            self._verifier.stop()
 
     def rollback(self) -> threading.Event:
         """Finish what is being applied, then go back to the stored checkpoint and on from there.
@@ -141,7 +146,10 @@ class PipelineRun:
 
     @property
     def abandoned(self) -> bool:
-        """Whether parts of this run may still be writing when it has ended."""
+        """Whether parts of this run may still be writing when it has ended.
+
+        Its epoch is burnt then: only a higher one tells what is written next from that.
+        """
         return self._aborted or self._work.abandoned
 
     def suspend(self) -> None:
@@ -183,8 +191,8 @@ class PipelineRun:
             SetlError: any other error that trying again does not help.
         """
         try:
-            if self._background is not None:
-                self._background.start(lambda: self._reached)
+            if self._verifier is not None:
+                self._verifier.start(lambda: self._reached)
             while not self._asked.to_stop:
                 failure = self._attempt()
                 if failure and not self._asked.to_stop:  # else nothing is to be read again
@@ -464,8 +472,8 @@ class PipelineRun:
 
     def _end(self) -> None:
         """Leave no thread and no connection behind."""
-        if self._background is not None:
-            self._background.stop()
+        if self._verifier is not None:
+            self._verifier.stop()
         if self._heartbeat is not None:
             self._heartbeat.stop()
         self._select.stop()

@@ -1,4 +1,4 @@
-"""What a run does with the batches it selects, and alongside them."""
+"""What a run does with the batches it selects."""
 
 from __future__ import annotations
 
@@ -178,21 +178,4 @@ class Work(Protocol):
 
     def close(self) -> None:
         """Leave no thread and no connection behind. Safe to call twice."""
-        ...
-
-
-class BackgroundTask(Protocol):
-    """Work that reads beside a run and writes nothing into its target.
-
-    Order: `start` once, then `stop`; both return at once, so that it never holds up a run that
-    ends (I3). Idempotence: `stop` may be called again, and without `start`. Crash: it keeps for
-    itself what the next leader needs.
-    """
-
-    def start(self, reached: Callable[[], Checkpoint | None]) -> None:
-        """Begin; `reached` tells up to where everything is applied, from any thread."""
-        ...
-
-    def stop(self) -> None:
-        """End soon; from any thread."""
         ...

@@ -30,9 +30,8 @@ from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.node.cluster.naming import meant_by
 from setl.node.cluster.view import moment
 from setl.node.stored import pipelines_of
-from setl.operate.dead_letters import WAITING, missing
+from setl.operate.dead_letters import WAITING, Retry, RetryOutcome, letters_of, missing
 from setl.operate.questions import before_drop
-from setl.operate.retried_dead_letters import Retry, RetryOutcome, letters_of
 from setl.systems.registry import system_of
 
 if TYPE_CHECKING:

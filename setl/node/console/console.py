@@ -28,7 +28,7 @@ from setl.node.cluster.view import ClusterView
 from setl.node.console.actions.cli_subprocess import CliSubprocess, environment_of
 from setl.node.console.actions.forms import Acting, Asked
 from setl.node.console.actions.jobs import Jobs
-from setl.node.console.dead_letters_pages import DeadLettersPages
+from setl.node.console.dead_letters import DeadLettersPages
 from setl.node.console.editor.pages import EditorPages
 from setl.node.console.figures.fetching import recorded_elsewhere
 from setl.node.console.figures.recording import Recorder, Sampler

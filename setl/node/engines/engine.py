@@ -3,10 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from arbiter.arbiter import Arbiter
+from setl.channel.file import ChannelFile
+from setl.clock import Clock
 from setl.errors import SetlError
-from setl.run.pipeline_runner import RunBuilder
+from setl.model.leadership import Leadership
+from setl.run.measured.progress import Progress
+
+if TYPE_CHECKING:
+    from setl.run.run import PipelineRun
+
+
+class RunBuilder(Protocol):
+    """Builds the run of one pipeline; nothing is connected yet."""
+
+    def __call__(
+        self,
+        file: ChannelFile,
+        leadership: Leadership,
+        /,
+        *,
+        arbiter: Arbiter,
+        progress: Progress,
+        clock: Clock,
+    ) -> PipelineRun:
+        """A run of the pipeline of a channel that is led.
+
+        Raises:
+            ConfigurationError: the channel has no such pipeline, or not of this kind.
+        """
+        ...
 
 
 class Engine(Protocol):

@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Any
 
 from setl.errors import FatalError, SetlError
+from setl.node.engines.engine import RunBuilder
 from setl.node.roles import RELAY
-from setl.run.pipeline_runner import RunBuilder
 
 
 class RelayEngine:

@@ -12,10 +12,10 @@ from py4j.protocol import Py4JError
 
 from setl.channel.rules.spark_sql import has_spark_sql
 from setl.errors import FatalError, SetlError
+from setl.node.engines.engine import RunBuilder
 from setl.node.engines.executors import ContextWatch, check_executors, wait_for_executors
 from setl.node.roles import LOAD
 from setl.run.assembly import build_run
-from setl.run.pipeline_runner import RunBuilder
 from setl.run.runners.warming import (
     KEEP_LOCAL_SECONDS,
     KEEP_SECONDS,

@@ -32,11 +32,11 @@ from setl.run.backoff import Backoff
 from setl.run.measured.distributions import Distributions
 from setl.run.measured.figures import RunState
 from setl.run.measured.progress import Progress
-from setl.run.pipeline_runner import PipelineRunner
+from setl.run.run import PipelineRun
 
 _log = logging.getLogger(__name__)
 
-RunFactory = Callable[[int, Progress], PipelineRunner]
+RunFactory = Callable[[int, Progress], PipelineRun]
 """Builds a run for an epoch; raises SetlError if the pipeline cannot be built."""
 
 

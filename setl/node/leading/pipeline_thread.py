@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from setl.run.pipeline_runner import PipelineRunner
+from setl.run.run import PipelineRun
 
 
 class PipelineThread:
@@ -21,8 +21,8 @@ class PipelineThread:
         # Guards the run and what it was told before it was there: the watchdog may cancel it
         # while it is being built.
         self._lock = threading.Lock()
-        self._run: PipelineRunner | None = None
-        self._pending_calls: list[Callable[[PipelineRunner], None]] = []
+        self._run: PipelineRun | None = None
+        self._pending_calls: list[Callable[[PipelineRun], None]] = []
         self._thread: threading.Thread | None = None
         self._busy = False
 
@@ -49,7 +49,7 @@ class PipelineThread:
             self._busy = False
             raise
 
-    def built(self, run: PipelineRunner) -> None:
+    def built(self, run: PipelineRun) -> None:
         """The run is there; called by the thread itself."""
         with self._lock:
             self._run = run
@@ -64,31 +64,31 @@ class PipelineThread:
     # -- what a run can be told ----------------------------------------------------------
 
     def suspend(self) -> None:
-        """See `PipelineRunner.suspend`."""
+        """See `PipelineRun.suspend`."""
         self._send(_suspend)
 
     def resume(self) -> None:
-        """See `PipelineRunner.resume`."""
+        """See `PipelineRun.resume`."""
         self._send(_resume)
 
     def stop(self) -> None:
-        """See `PipelineRunner.stop`."""
+        """See `PipelineRun.stop`."""
         self._send(_stop)
 
     def abort(self) -> None:
-        """See `PipelineRunner.abort`."""
+        """See `PipelineRun.abort`."""
         self._send(_abort)
 
     def look_at_loads(self) -> None:
-        """See `PipelineRunner.look_at_loads`."""
+        """See `PipelineRun.look_at_loads`."""
         self._send(_look_at_loads)
 
     def rollback(self) -> threading.Event | None:
-        """See `PipelineRunner.rollback`; None if there is no run."""
+        """See `PipelineRun.rollback`; None if there is no run."""
         with self._lock:
             return self._run.rollback() if self._run is not None and self.busy else None
 
-    def _send(self, what: Callable[[PipelineRunner], None]) -> None:
+    def _send(self, what: Callable[[PipelineRun], None]) -> None:
         with self._lock:
             if not self.busy:
                 return
@@ -106,21 +106,21 @@ class PipelineThread:
 # As values, so that they can be noted for a run that is still being built.
 
 
-def _suspend(run: PipelineRunner) -> None:
+def _suspend(run: PipelineRun) -> None:
     run.suspend()
 
 
-def _resume(run: PipelineRunner) -> None:
+def _resume(run: PipelineRun) -> None:
     run.resume()
 
 
-def _stop(run: PipelineRunner) -> None:
+def _stop(run: PipelineRun) -> None:
     run.stop()
 
 
-def _abort(run: PipelineRunner) -> None:
+def _abort(run: PipelineRun) -> None:
     run.abort()
 
 
-def _look_at_loads(run: PipelineRunner) -> None:
+def _look_at_loads(run: PipelineRun) -> None:
     run.look_at_loads()

@@ -22,11 +22,11 @@ from setl.node.leading.cycle_problems import CycleProblem
 from setl.node.leading.pipeline_controller import PipelineController
 from setl.node.stored import pipelines_of, preference_of
 from setl.run.measured.progress import Progress
-from setl.run.pipeline_runner import PipelineRunner
+from setl.run.run import PipelineRun
 
 _log = logging.getLogger(__name__)
 
-RunBuilder = Callable[[Channel, str, int, Progress], PipelineRunner]
+RunBuilder = Callable[[Channel, str, int, Progress], PipelineRun]
 """Builds a run from the stored channel, the pipeline's name, the epoch and its progress."""
 
 

@@ -9,10 +9,10 @@ than what it replaces. What the stream brings between P and S is applied again t
 already, as after a crash, and ends in the same rows. So once the stream has come to the end of the
 source as it was after the last step, the target is what the source was there: `TableLoad.until`.
 
-What is loaded, requests say (see `LoadRequests`): those of operators, and those that a leader makes
-because the channel file asks for tables that no load has taken up yet. One is carried out after
-another. A request may also name single keys: their rows are read at S as all others are, and a key
-without a row is deleted, which is as right as the rest.
+What is loaded, requests say (see `StoredLoadRequests`): those of operators, and those that a leader
+makes because the channel file asks for tables that no load has taken up yet. One is carried out
+after another. A request may also name single keys: their rows are read at S as all others are, and
+a key without a row is deleted, which is as right as the rest.
 
 A step's rows are read and written in Spark tasks, a range of the key each. The driver sees keys.
 
@@ -32,7 +32,6 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Protocol
 
 from setl import failpoints
 from setl.bulk.source_reader import SourceTables
@@ -53,13 +52,14 @@ from setl.model.stream_end import StreamEnd
 from setl.model.table_load import TableLoad
 from setl.model.target_name import target_name
 from setl.run.loads.catching_up import load_catching_up
+from setl.run.loads.job import LoadJob
 from setl.run.loads.size import LoadSize, spent_on_rows
 from setl.run.measured.figures import LoadOutlook
 from setl.run.measured.progress import Progress
 from setl.run.table_loads import choice as load_choice
 from setl.run.table_loads.choice import START, PlannedLoad
 from setl.run.table_loads.gate_requests import gate_requests
-from setl.run.table_loads.items import LoadItem, Step, StepSize, check_request, keys_of, ranges_of
+from setl.run.table_loads.items import Step, StepSize, check_request, keys_of, ranges_of
 from setl.run.table_loads.listed_tables import ListedTables
 from setl.run.table_loads.queue import LoadQueue
 from setl.run.table_loads.rearranged_tables import (
@@ -69,7 +69,7 @@ from setl.run.table_loads.rearranged_tables import (
     reason_to_reload,
 )
 from setl.run.table_loads.refusals import RefusedTables
-from setl.run.table_loads.requests import LoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 from setl.run.table_loads.throttle import Throttle
 from setl.run.targets.joined import NamedRoute, with_targets_of_their_own
 from setl.systems.replicas import ReplicaBehind
@@ -86,19 +86,6 @@ _REFUSED = 3  # of which the log says what is wrong
 _MOST_UNPASSED = 100_000  # rows that the target keeps for the other site
 
 
-class RangeLoading(Protocol):
-    """What is asked of Transform and Load; `setl.run.loads.job.LoadJob` is it."""
-
-    def load_ranges(self, items: Sequence[LoadItem], ticket: LoadTicket) -> Loaded:
-        """Read, transform and load; returns when the target has everything, raises SetlError."""
-        ...
-
-    @property
-    def parallelism(self) -> int:
-        """How many ranges are loaded at once."""
-        ...
-
-
 class TableLoading:
     """The load of whole tables of one leadership.
 
@@ -107,7 +94,7 @@ class TableLoading:
 
     def __init__(
         self,
-        job: RangeLoading,
+        job: LoadJob,
         leadership: Leadership,
         progress: Progress,
         clock: Clock,
@@ -117,7 +104,7 @@ class TableLoading:
         latest: Callable[[], Position] | None,
         agreeing: Callable[[Sequence[NamedRoute]], frozenset[str]],
         holds_rows: Callable[[tuple[str, str]], bool],
-        requests: LoadRequests,
+        requests: StoredLoadRequests,
         wanted: tuple[str, ...],
         limits: LoadLimits,
         back: str = "",

@@ -13,7 +13,7 @@ from setl.model.load_request import LoadRequest
 from setl.model.table_load import TableLoad
 from setl.run.table_loads import choice as load_choice
 from setl.run.table_loads.choice import START
-from setl.run.table_loads.requests import LoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class LoadQueue:
 
     def __init__(
         self,
-        requests: LoadRequests,
+        requests: StoredLoadRequests,
         wanted: tuple[str, ...],
         leadership: Leadership,
         clock: Clock,

@@ -12,7 +12,7 @@ from setl.model.load_request import LoadRequest, RequestState
 from setl.model.table_load import TableLoad
 from setl.model.target_name import target_name
 from setl.run.table_loads import choice as load_choice
-from setl.run.table_loads.requests import LoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Reloads:
         router: which tables go where.
     """
 
-    requests: LoadRequests
+    requests: StoredLoadRequests
     tables: Callable[[], AbstractContextManager[SourceTables] | None]
     router: Router
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from arbiter.arbiter import Arbiter
 from arbiter.errors import ArbiterError, Conflict, Invalid, NotFound
@@ -20,46 +20,14 @@ _ATTEMPTS = 5
 _Answer = TypeVar("_Answer")
 
 
-class LoadRequests(Protocol):
-    """What the leader asks of the requests to load tables of its pipeline.
+class StoredLoadRequests:
+    """Requests that the arbiter stores; used by the leader and by operators' commands.
 
     Order: requests are carried out in the order in which they were made. Idempotence: a request
     that is answered twice keeps its first answer. Crash: the checkpoint says which request is
     carried out and how far that has come (see `TableLoad.id`); a leader that dies before it has
     answered leaves the answer to the next one.
     """
-
-    def unanswered(self) -> Sequence[LoadRequest]:
-        """Those that the leader has not answered, in order; cancelled ones too.
-
-        Raises:
-            TransientError: they cannot be read now.
-        """
-        ...
-
-    def add(self, request: LoadRequest) -> LoadRequest:
-        """Keep a request; returns it with its id.
-
-        Raises:
-            TransientError: it may or may not be kept.
-            ConfigurationError: the channel is gone.
-            DataError: it is too large.
-        """
-        ...
-
-    def answer(
-        self, request: LoadRequest, state: RequestState, text: str, *, rows: int, at: float
-    ) -> None:
-        """Say what became of a request; one that an operator has cancelled stays cancelled.
-
-        Raises:
-            TransientError: it may or may not be answered.
-        """
-        ...
-
-
-class StoredLoadRequests:
-    """Requests that the arbiter keeps; operators' commands use it, too."""
 
     def __init__(self, arbiter: Arbiter, pipeline: PipelineId) -> None:
         """Nothing is read yet."""
@@ -71,11 +39,21 @@ class StoredLoadRequests:
         return [request for _, request in self._read()]
 
     def unanswered(self) -> list[LoadRequest]:
-        """See `LoadRequests.unanswered`."""
+        """Those that the leader has not answered, in order; cancelled ones too.
+
+        Raises:
+            TransientError: they cannot be read now.
+        """
         return [request for request in self.all() if not request.ended]
 
     def add(self, request: LoadRequest) -> LoadRequest:
-        """See `LoadRequests.add`; the oldest that have ended are removed beyond a limit."""
+        """Store a request; returns it with its id. Removes the oldest of many that have ended.
+
+        Raises:
+            TransientError: it may or may not be stored.
+            ConfigurationError: the channel is gone.
+            DataError: it is too large.
+        """
         ended = [stored for stored, saved in self._read() if saved.ended]
         stored = self._asked(lambda: self._arbiter.loads.add(self._pipeline, request.to_json()))
         for old in ended[: max(0, len(ended) - MAX_ENDED)]:
@@ -85,7 +63,11 @@ class StoredLoadRequests:
     def answer(
         self, request: LoadRequest, state: RequestState, text: str, *, rows: int, at: float
     ) -> None:
-        """See `LoadRequests.answer`."""
+        """Say what became of a request; one that an operator has cancelled stays cancelled.
+
+        Raises:
+            TransientError: it may or may not be answered.
+        """
 
         def answered(now: LoadRequest) -> LoadRequest:
             stored = now.state if now.state is RequestState.CANCELLED else state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from arbiter.arbiter import Arbiter
 from arbiter.errors import ArbiterError, Conflict, Invalid, NotFound
@@ -15,35 +15,12 @@ _Answer = TypeVar("_Answer")
 _ATTEMPTS = 5
 
 
-class VerificationStore(Protocol):
-    """Keeps how far standing verification of a pipeline is.
+class StoredVerification:
+    """How far standing verification of a pipeline is, stored by the arbiter; commands read it, too.
 
     Order: `load`, then `store` again and again, by one thread. Idempotence: the same may be
     stored twice. Crash: what was compared after the last `store` is compared again.
     """
-
-    def load(self) -> Verification:
-        """What is kept; nothing done if nothing is, or if it cannot be read.
-
-        Raises:
-            TransientError: nobody answers now.
-        """
-        ...
-
-    def store(self, state: Verification) -> None:
-        """Keep it instead of what is kept.
-
-        Raises:
-            FencedError: a newer leadership has kept something.
-            TransientError: it may or may not be kept.
-            DataError: it is too large.
-            ConfigurationError: the channel is gone.
-        """
-        ...
-
-
-class StoredVerification:
-    """Kept by the arbiter; see `VerificationStore`. Commands read it, too."""
 
     def __init__(self, arbiter: Arbiter, pipeline: PipelineId) -> None:
         """Nothing is read yet."""
@@ -52,13 +29,24 @@ class StoredVerification:
         self._revision: int | None = None
 
     def load(self) -> Verification:
-        """See `VerificationStore.load`."""
+        """What is stored; nothing done if nothing is, or if it cannot be read.
+
+        Raises:
+            TransientError: nobody answers now.
+        """
         found = self._asked(lambda: self._arbiter.verifications.read(self._pipeline))
         value, self._revision = found or ({}, None)
         return _read(value)
 
     def store(self, state: Verification) -> None:
-        """See `VerificationStore.store`."""
+        """Store it in place of what is stored.
+
+        Raises:
+            FencedError: a newer leadership has stored something.
+            TransientError: it may or may not be stored.
+            DataError: it is too large.
+            ConfigurationError: the channel is gone.
+        """
         value = state.to_json()
         for _ in range(_ATTEMPTS):
             try:

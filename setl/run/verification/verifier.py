@@ -33,14 +33,14 @@ from setl.run.backoff import Backoff
 from setl.run.loads.size import LoadSize
 from setl.run.measured.figures import Figures, VerifiedSoFar
 from setl.run.measured.progress import Progress
-from setl.run.table_loads.requests import LoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 from setl.run.verification import course
 from setl.run.verification.course import Name
 from setl.run.verification.figures import reason_to_wait, verification_figures
 from setl.run.verification.log_lines import VerificationLog
 from setl.run.verification.position_waiter import RunPositionWaiter
 from setl.run.verification.range_comparison import ComparedRange, RangeComparison
-from setl.run.verification.store import VerificationStore
+from setl.run.verification.store import StoredVerification
 
 REPAIRED_BY = "standing verification"
 """Who asks for repairs, in the list of load requests."""
@@ -74,7 +74,9 @@ class _Current:
 class Verifier:
     """The standing verification of one leadership.
 
-    `start` and `stop` return at once and may be called from any thread; `stop` twice.
+    Order: `start` once, then `stop`; both return at once and may be called from any thread, so
+    that it never holds up a run that ends (I3). Idempotence: `stop` may be called again, and
+    without `start`. Crash: it stores what the next leader needs.
     """
 
     def __init__(
@@ -89,9 +91,9 @@ class Verifier:
         end: Callable[[], StreamEnd],
         passed: Callable[[Position, Position], bool],
         tables: Callable[[], AbstractContextManager[SourceTables] | None],
-        requests: LoadRequests,
+        requests: StoredLoadRequests,
         look_at_loads: Callable[[], None],
-        store: VerificationStore,
+        store: StoredVerification,
         opposite: Callable[[threading.Event], None] | None = None,
         others_writing: Callable[[str], Sequence[str]] = lambda _: (),
         cancel: Callable[[], None] = lambda: None,

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
-from typing import Any
+from typing import Any, Final
 
 from elasticsearch import ApiError, BadRequestError, Elasticsearch
 from elasticsearch.helpers import scan, streaming_bulk
 
+from setl.channel.file import ElasticsearchTarget
 from setl.errors import TransientError
 from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.load.deadletters.store import Pending, Tally, tallied, too_large
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
-from setl.systems.elasticsearch.system_indexes import DEAD_LETTERS
+from setl.systems.elasticsearch.endpoint import elastic_endpoint
+from setl.systems.finding import Report
+
+DEAD_LETTERS: Final = "setl-deadletter"
+"""The index, beside those that rows are written to."""
 
 _MAX_CACHED = {
     "type": "keyword",
@@ -37,6 +42,7 @@ _OK = 200
 _NOT_FOUND = 404
 _CONFLICT = 409
 _ATTEMPTS = 5
+_BLOCKS = ("write", "read_only", "read_only_allow_delete")
 _WAITING = [State.OPEN.value, State.RETRY.value]
 
 
@@ -241,3 +247,27 @@ def _letter(source: dict[str, Any]) -> DeadLetter:
     values: dict[str, Any] = dict(source)
     values["state"] = State(values["state"])
     return DeadLetter(**values)
+
+
+def check_dead_letter_index(target: ElasticsearchTarget, report: Report) -> None:
+    """Report whether the index of dead letters is there and can be written to.
+
+    Raises:
+        SetlError: the cluster does not answer, or does not let the account look.
+    """
+    endpoint = elastic_endpoint(target)
+    table_report = report.at(f"index {DEAD_LETTERS}")
+    with translating(endpoint), make_client(endpoint) as client:
+        if not client.indices.exists(index=DEAD_LETTERS):
+            table_report.ok("setl will create it for the faulty rows of `faulty_rows: dead_letter`")
+            return
+        found: dict[str, Any] = client.indices.get_settings(index=DEAD_LETTERS).body
+    for name, described in found.items():
+        blocks: dict[str, Any] = described["settings"]["index"].get("blocks", {})
+        held = [block for block in _BLOCKS if str(blocks.get(block)).lower() == "true"]
+        if held:
+            table_report.error(
+                f"it is blocked for writing ({', '.join(held)}), and faulty rows go there",
+                *(f'PUT /{name}/_settings {{"index.blocks.{block}": null}}' for block in held),
+                code="index-blocked",
+            )

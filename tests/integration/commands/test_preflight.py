@@ -15,7 +15,7 @@ from kafka import KafkaProducer
 
 from setl.channel.reading import parse_channel
 from setl.errors import ConfigurationError
-from setl.systems.elasticsearch.system_indexes import DEAD_LETTERS
+from setl.systems.elasticsearch.deadletters import DEAD_LETTERS
 from setl.systems.mysql.sql_files import resource_statements, system_table_statements
 from setl_embedded import MariaDb
 from tests.checking import check_channel

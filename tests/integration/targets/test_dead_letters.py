@@ -13,8 +13,13 @@ from setl.load.deadletters.dead_letter import State, key_hash, letter_of
 from setl.model.change import Row, TargetChanges
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import Column, Kind
-from setl.operate.dead_letters import Loadable, forced_elsewhere, loadable, seek_retry
-from setl.operate.stranded_dead_letters import stranded_letters
+from setl.operate.dead_letters import (
+    Loadable,
+    forced_elsewhere,
+    loadable,
+    seek_retry,
+)
+from setl.operate.planning import stranded_letters
 from setl.systems.registry import system_of
 from setl.transform.processing import processor_named
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way, rows

@@ -12,7 +12,7 @@ from tests.unit.select.fakes import reads
 
 
 class NotedRun:
-    """See `setl.run.pipeline_runner.PipelineRunner`. Runs until it is stopped."""
+    """See `setl.run.run.PipelineRun`. Runs until it is stopped."""
 
     def __init__(self, epoch, progress, ident=("shop", "there")):
         self.epoch = epoch

@@ -178,7 +178,7 @@ class Bench:
         arbiter = MemoryArbiter(MemoryCluster())
         arbiter.channels.put("c", {})
         self.requests = StoredLoadRequests(arbiter, PipelineId("c", "p"))
-        self.job = Job(self.clock)
+        self.job: Any = Job(self.clock)
         self.end = BinlogPosition("bin.000001", 900)
         self.progress = Progress(self.clock)
         self.agreeing: Any = lambda wanted: frozenset(".".join(name) for name, _ in wanted)

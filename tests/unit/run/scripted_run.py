@@ -218,7 +218,7 @@ class Bench:
         self.log = Log()
         self.source = ScriptedSource(entries)
         self.store = RecordingStore(self.log, stored)
-        self.job = RecordingJob(self.log)
+        self.job: Any = RecordingJob(self.log)
         clock: Any = SimpleNamespace(monotonic=time.monotonic, now=lambda: 1_700_000_100.0)
         routing: Any = Routing()
         codec = DtsRowCodec()  # to which any bytes are one record
@@ -255,7 +255,7 @@ class Bench:
             select=SelectLoop(self.source, settings, epoch=5, name="shop/orders"),
             generation=changes.pop("generation", 1),
             store_every=changes.pop("store_every", 0.0),
-            background=changes.pop("background", None),
+            verifier=changes.pop("verifier", None),
         )
         self.error = None
         self.thread = threading.Thread(target=self._work, daemon=True)

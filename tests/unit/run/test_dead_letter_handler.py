@@ -2,6 +2,7 @@
 
 import json
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
-from setl.run.dead_letters.handling import DeadLetterHandler
+from setl.run.dead_letters import DeadLetterHandler
 from setl.run.measured.progress import Progress
 from setl.run.spark.session import spark_gone
 from tests.letters import MemoryDeadLetters, letter
@@ -78,7 +79,7 @@ class Scene:
     def __init__(self):
         self.store, self.clock, self.opened = MemoryDeadLetters(), Clock(), 0
         self.progress = Progress(self.clock)
-        self.job = Job(self.store)
+        self.job: Any = Job(self.store)
         leading = Leadership("shop", "p", "n1", 7)
         self.handler = DeadLetterHandler(
             self.open, self.job, leading, self.progress, self.clock, router=SHOP

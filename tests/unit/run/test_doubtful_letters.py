@@ -5,13 +5,12 @@ import pytest
 from setl.channel.reading import parse_channel
 from setl.channel.routes.routing import Router
 from setl.codec.sql.table_ddl import parse_table_ddl
-from setl.load.deadletters.dead_letter import State
-from setl.load.deadletters.payload import content_to_text
+from setl.load.deadletters.ambiguous import changed_targets, in_doubt
+from setl.load.deadletters.dead_letter import State, content_to_text
 from setl.model.entry import Entry, EntryKind
 from setl.model.faulty import TargetRow
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind
-from setl.run.dead_letters.ambiguous import changed_targets, in_doubt
 from tests.letters import letter
 
 COLUMNS = Column("id", Kind.INTEGER), Column("name", Kind.TEXT)

@@ -229,7 +229,7 @@ def test_a_stop_during_a_rollback_stops(begun):
 @pytest.mark.parametrize("end", ["stop", "abort"])
 def test_what_is_done_beside_the_stream_knows_how_far_it_is_and_ends_first(begun, end):
     background = BackgroundTask()
-    bench = begun(transaction(100, 2), background=background).start()
+    bench = begun(transaction(100, 2), verifier=background).start()
     end_of_rows = bench.source.entries[-1].position
 
     def reached():

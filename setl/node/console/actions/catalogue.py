@@ -20,7 +20,8 @@ from setl.counting import count
 from setl.errors import ConfigurationError
 from setl.model.load_request import LoadRequest, RequestState
 from setl.node.cluster.view import ClusterView
-from setl.node.console.actions import cutting_over, dead_letters, moving, removal, silencing
+from setl.node.console import dead_letters
+from setl.node.console.actions import cutting_over, moving, removal, silencing
 from setl.node.console.actions.context import ActionContext, Fields, Preview, pipeline_of
 from setl.node.console.views.open_loads import open_requests
 from setl.node.stored import preference_of

@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.errors import DataError, FatalError
-from setl.load.deadletters.dead_letter import key_hash, letter_of
-from setl.load.deadletters.payload import content_from_text, content_to_text
+from setl.load.deadletters.dead_letter import (
+    content_from_text,
+    content_to_text,
+    key_hash,
+    letter_of,
+)
 from setl.model.change import ABSENT, Op
 from setl.model.document import DocumentForm
 from setl.model.faulty import FaultyRow, RawRecord, SourceChange, TargetRow

@@ -6,7 +6,7 @@ import pytest
 
 from setl.channel.reading import parse_channel
 from setl.channel.routes.routing import Router
-from setl.load.deadletters.remapped import is_remapped
+from setl.load.deadletters.ambiguous import is_remapped
 from tests.letters import letter
 
 END = {"type": "mysql", "host": "a", "user": "u"}

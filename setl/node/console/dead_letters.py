@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from base64 import b64decode
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 from arbiter.requests import Refused
+from arbiter.snapshot import Snapshot
 from arbiter.values import ChannelState, PipelineId
 from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
@@ -16,10 +22,14 @@ from setl.channel.routes.routing import Router
 from setl.counting import count
 from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.node.console.actions.context import ActionContext, Fields, pipeline_of
-from setl.node.console.pages.dead_letter_rows import Image, images_of
+from setl.node.console.links import pipeline_link
+from setl.node.console.serving.answers import Answers, Endpoint
+from setl.node.console.serving.authentication import Authenticator, HttpError
+from setl.node.console.serving.daemon_calls import DaemonCalls
+from setl.node.stored import pipelines_of
 from setl.operate import units
-from setl.operate.dead_letters import WAITING, missing
-from setl.operate.retried_dead_letters import Retry
+from setl.operate.dead_letters import WAITING, Retry, missing
+from setl.printable import printable
 from setl.systems.registry import system_of
 
 MOST = 50
@@ -187,3 +197,122 @@ def _config(
     definition: Mapping[str, Any], environment: Mapping[str, str], ident: PipelineId
 ) -> Pipeline:
     return resolve_and_parse(definition, environment).pipeline(ident.pipeline)
+
+
+_LONGEST = 200
+"""Characters of a value that are shown, and twice as many digits of binary values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value of a row.
+
+    Attributes:
+        column: its name.
+        text: the value, or its beginning.
+        rest: what is said of a value that is cut; "" for a whole one.
+    """
+
+    column: str
+    text: str
+    rest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A row.
+
+    Attributes:
+        name: which one: ``before``, ``after`` or ``values``.
+        cells: its values.
+    """
+
+    name: str
+    cells: Sequence[Cell]
+
+
+def images_of(payload: str) -> Sequence[Image]:
+    """The rows in a letter's payload; none of a record that could not be decoded."""
+    try:
+        return _images(json.loads(payload))
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return ()  # changed, or of another release: the error and the position are worth showing
+
+
+def _images(value: dict[str, Any]) -> Sequence[Image]:
+    columns: Sequence[Mapping[str, Any]] = value.get("columns", ())
+    names = [str(column["name"]) for column in columns]
+    if value["form"] == "row" and value["operation"] == "delete":
+        key: Sequence[int] = value["key"]
+        names = [names[index] for index in key]
+    return [
+        Image(image, [_cell(n, each) for n, each in zip(names, row, strict=False)])
+        for image in ("before", "after", "values")
+        if (row := value.get(image)) is not None
+    ]
+
+
+def _cell(column: str, value: Any) -> Cell:
+    if isinstance(value, dict) and "bytes" in value:
+        raw = b64decode(cast("dict[str, str]", value)["bytes"])
+        rest = f"{units.size(len(raw))} in all" if len(raw) > _LONGEST else ""
+        return Cell(column, f"0x{raw[:_LONGEST].hex()}", rest)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return Cell(
+        column,
+        printable(text[:_LONGEST]),
+        f"{len(text):,} characters in all" if len(text) > _LONGEST else "",
+    )
+
+
+_SECONDS = 30.0
+
+
+class DeadLettersPages:
+    """Reads dead letters from targets, in threads of its own: targets may be slow."""
+
+    def __init__(
+        self,
+        answers: Answers,
+        authenticator: Authenticator,
+        snapshot: Callable[[], Snapshot | None],
+        environment: Mapping[str, str],
+    ) -> None:
+        """Nothing is read yet.
+
+        Args:
+            answers: makes pages.
+            authenticator: knows who asks.
+            snapshot: the last look at the cluster.
+            environment: where references of channel files get their values from.
+        """
+        self._answers = answers
+        self._authenticator = authenticator
+        self._snapshot = snapshot
+        self._environment = environment
+        self._calls = DaemonCalls("console-letters", threads=2, limit=_SECONDS)
+        self.get: dict[str, Endpoint] = {"/letters/{channel}/{pipeline}": self._show}
+
+    def stop(self) -> None:
+        """Read nothing any more."""
+        self._calls.stop()
+
+    async def _show(self, request: Request) -> Response:
+        ident = PipelineId(request.path_params["channel"], request.path_params["pipeline"])
+        snapshot = self._snapshot()
+        channel = snapshot.facts.channels.get(ident.channel) if snapshot else None
+        if channel is None or ident not in pipelines_of(channel):
+            raise HttpError(404, "Not found", "There is no such pipeline (any more).")
+        page = None
+        if self._authenticator.session(request) is not None:
+            page = await self._calls.run(
+                partial(
+                    dead_letters_page,
+                    channel.definition,
+                    self._environment,
+                    ident,
+                    superseded="superseded" in request.query_params,
+                )
+            )
+        values = {"page": page, "ident": ident, "back": pipeline_link(ident)}
+        return self._answers.shown(request, "letters.html", values, "letters")

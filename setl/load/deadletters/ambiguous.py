@@ -1,16 +1,19 @@
-"""Which dead letters a schema change leaves without a row that is known.
+"""Which dead letters nobody can match with a row any more.
 
 A letter is superseded when the row with its key changes again. After some schema changes nobody can
 tell: rows are gone that the binlog does not name, a key is written in another way (1.5 and 1.5000),
 or the table is another one. Loaded again, such a letter could bring an old value back.
+
+So it is under another mapping. A letter holds its row as the mapping made it, for the target and
+under the key of that time. When the row changes again, that goes by the present mapping, and does
+not supersede the letter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from setl.channel.routes.routing import Router
 from setl.codec.sql.names import name_of
 from setl.codec.sql.statement import table_ddl_of
 from setl.codec.sql.table_ddl import Action, Clause, TableDdl
@@ -19,6 +22,9 @@ from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.model.entry import Entry
 from setl.model.faulty import SourceChange, TargetRow
 from setl.model.target_name import target_name
+
+if TYPE_CHECKING:
+    from setl.channel.routes.routing import Router
 
 _OTHER_ROWS: Final = frozenset({Action.DROP, Action.RENAME, Action.TRUNCATE})
 _OTHER_ROWS_BY: Final = frozenset({"TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT", "CONVERT"})
@@ -85,3 +91,26 @@ def _key_columns(letter: DeadLetter) -> frozenset[str]:
         # What the mapping takes for the key is not in the letter.
         return frozenset(name.lower() for name in content.schema.names)
     return frozenset()
+
+
+def is_remapped(letter: DeadLetter, router: Router) -> bool:
+    """Whether the mapping of a letter's table is another one now.
+
+    Args:
+        letter: the letter; one of an earlier release says nothing but its target.
+        router: the pipeline's routes as they are now.
+    """
+    mapped_by = letter.mapped_by
+    schema, _, table = letter.source.partition(".")
+    if not table or "." in table:  # which table it is is not known; a digest says enough
+        return bool(mapped_by) and mapped_by not in {e.mapped_by for e in router.entries}
+    try:
+        routes = router.route(schema, table)
+    except SetlError:
+        return True
+    if not routes:  # a processor may give its rows another table's name
+        return mapped_by not in {e.mapped_by for e in router.entries if e.mapping.processor}
+    return not any(
+        target_name(route.target) == letter.target and mapped_by in ("", route.mapped_by)
+        for route in routes
+    )

@@ -6,20 +6,19 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Protocol
 
 from setl.channel.routes.routing import Router
 from setl.clock import Clock
 from setl.errors import FencedError, SetlError, TargetReplacedError, TransientError
+from setl.load.deadletters.ambiguous import changed_targets, in_doubt, is_remapped
 from setl.load.deadletters.dead_letter import DeadLetter, State
-from setl.load.deadletters.remapped import is_remapped
 from setl.load.deadletters.store import DeadLetterStore, Tally
 from setl.load.sink import LoadTicket
 from setl.log import fields
 from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
-from setl.run.dead_letters.ambiguous import changed_targets, in_doubt
+from setl.run.loads.job import LoadJob
 from setl.run.measured.progress import Progress
 from setl.run.spark.session import SparkGone
 
@@ -35,21 +34,13 @@ _AT_ONCE = 500
 """Letters that one load takes."""
 
 
-class Reloading(Protocol):
-    """Loads dead letters; `setl.run.loads.job.LoadJob` does."""
-
-    def reload(self, letters: Sequence[DeadLetter], ticket: LoadTicket) -> Loaded:
-        """Load them; those whose rows are in are gone afterwards. Raises SetlError."""
-        ...
-
-
 class DeadLetterHandler:
     """The dead letters of one pipeline, under one epoch. Used by the run's thread."""
 
     def __init__(
         self,
         opened: Callable[[], AbstractContextManager[DeadLetterStore]],
-        job: Reloading,
+        job: LoadJob,
         leadership: Leadership,
         progress: Progress,
         clock: Clock,

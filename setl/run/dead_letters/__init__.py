@@ -1,1 +1,0 @@
-"""Rows that were set aside: counted, put in doubt by schema changes, loaded again."""
