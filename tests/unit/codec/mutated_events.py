@@ -1,8 +1,8 @@
 """Changes recorded binlog events at random and reads them: whatever they are, it has to end well.
 
 That is a value or a typed error, within bounds of time and memory, and the same rows from the code
-that is made for a table as from its readers. A test tries some thousands of changes; for hours by
-hand::
+that is made for a table as from its readers, and if they are found by column. A test tries some
+thousands of changes; for hours by hand::
 
     python -m tests.unit.codec.mutated_events --seconds 3600 --seed 7
 
@@ -21,6 +21,10 @@ import zlib
 from collections import Counter
 from functools import cache
 
+from setl.codec.binlog.columns.column_rows import ColumnRows
+from setl.codec.binlog.columns.finding import UnfitRowsError, find_rows
+from setl.codec.binlog.columns.labels import lacks_labels
+from setl.codec.binlog.columns.layout import row_layout
 from setl.codec.binlog.event import COMPRESSED_ROWS
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.inflation import inflated_query, inflated_rows
@@ -237,6 +241,27 @@ class Trials:
                     images.append(None if isinstance(one, str) else one.images)
         self.counts["rows decoded" if whole else "rows: DataError"] += 1
         self.scan(payload, context, [len(record) for _, record in records], images)
+        self.by_column(payload, context, images)
+
+    def by_column(self, payload, context, images):
+        layout = row_layout(context)
+        scanner = self.fast.scanner(context, lambda schema: schema.key or (0,))
+        if layout is None or scanner is None:
+            return
+        try:
+            found = find_rows(layout, payload)
+        except UnfitRowsError:
+            self.counts["columns: UnfitRowsError"] += 1
+            return
+        rows = ColumnRows(found, found.starts, scanner.row)
+        if lacks_labels(rows.values):
+            return
+        self.counts["read by column"] += 1
+        if None in images:
+            raise WrongError(f"columns say {rows!r}, where there is an error")
+        expected = [row for own in images for pair in own for row in pair if row is not None]
+        if repr(list(rows)) != repr(expected):
+            raise WrongError(f"columns say {rows!r}, not {expected!r}")
 
     def said(self, codec, record, context, *, keys_alone):
         try:

@@ -1,0 +1,1 @@
+"""Row events of one table, read by column."""

@@ -1,0 +1,317 @@
+"""Finds where each row image of a payload begins, without reading values.
+
+Rows are of different lengths, so where a row begins is known when the one before it was gone over.
+But each event says where its first row begins: so all events go from row to row in lockstep, one
+vector operation for each column that may be NULL or has a length. Its cost is that of so many calls
+for each row of the longest event; where few events are left, these are gone over in a loop.
+
+Whatever the bytes are, it ends: each row takes at least the byte of its bitmap, and no position
+beyond the payload is read. Bytes that do not add up are an error, never rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setl.codec.binlog.columns.layout import RowLayout
+from setl.codec.binlog.columns.window import Positions, Window, either
+from setl.codec.binlog.event import (
+    CHECKSUM_BYTES,
+    COMPRESSED_ROWS,
+    DELETES,
+    HEADER_BYTES,
+    INSERTS,
+    UPDATES,
+    EventType,
+)
+from setl.codec.binlog.inflation import inflated_rows
+from setl.codec.binlog.rows.row_chunks import END_AT
+from setl.errors import DataError
+
+_KIND_AND_SIZE: Final = Struct("<4xB4xI")
+_BODY: Final = HEADER_BYTES + 8  # behind header, table id and flags
+_SECOND: Final = int(EventType.WRITE_ROWS)  # from here on events have extra data
+_LEAST_EVENTS: Final = 24  # below that, a loop over their rows takes less time than lockstep
+
+
+def _kinds(*kinds: frozenset[EventType]) -> NDArray[np.bool_]:
+    table = np.zeros(256, np.bool_)
+    for some in kinds:
+        table[[int(kind) for kind in some]] = True
+    return table
+
+
+_UPDATED: Final = _kinds(UPDATES - {EventType.PARTIAL_UPDATE_ROWS})
+_DELETED: Final = _kinds(DELETES)
+_READ: Final = _UPDATED | _DELETED | _kinds(INSERTS)
+
+
+class UnfitRowsError(DataError):
+    """Rows cannot be read by column: damaged, or of a kind that is read one by one.
+
+    Attributes:
+        position: offset in the payload of the event or row that it is about.
+    """
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(f"{message}, at byte {position} of the row events")
+        self.position = position
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """The images of a payload; those of an update come in pairs, before and after.
+
+    Attributes:
+        layout: of their table.
+        begins: where each event begins in the payload as it was given.
+        data: the events, decompressed: `starts` are positions in it.
+        window: the same bytes as numbers.
+        starts: where each image begins, in stream order.
+        events: for each image the number of its event.
+        kinds: of each event its type, one of an event that is not compressed.
+        ends: of each event where in its file it ends, the lower 32 bits.
+    """
+
+    layout: RowLayout
+    begins: Positions
+    data: bytes
+    window: Window
+    starts: Positions
+    events: NDArray[np.int64]
+    kinds: NDArray[np.uint8]
+    ends: NDArray[np.uint32]
+
+    @property
+    def updated(self) -> NDArray[np.bool_]:
+        """Of each event whether it holds updates."""
+        return _UPDATED[self.kinds]
+
+    @property
+    def deleted(self) -> NDArray[np.bool_]:
+        """Of each event whether it holds deletes."""
+        return _DELETED[self.kinds]
+
+
+def find_rows(layout: RowLayout, payload: bytes) -> FoundRows:
+    """Find the images of a payload of row events of one table.
+
+    Args:
+        layout: of the table.
+        payload: whole events one behind the other, see `Entry.payload`.
+
+    Raises:
+        UnfitRowsError: the events are damaged, of other kinds, or images lack columns.
+    """
+    found = _events(layout, payload)
+    window, at, stop = Window(found.data), found.begins, found.stops
+    try:
+        kinds = window.bytes[at + 4]
+        ends: NDArray[np.uint32] = window.view("<u4")[at + END_AT]
+        first = _first_rows(layout, window, at, stop, kinds)
+        starts, counts = _starts(layout, window, found.data, first, stop)
+    except IndexError as error:
+        # A length that leads beyond the payload.
+        raise UnfitRowsError("an event ends inside a row", 0) from error
+    odd = _UPDATED[kinds] & (counts & 1 == 1)
+    _require(~odd, at, "an update lacks an image")
+    _refuse_impossible_nulls(layout, window, starts)
+    events = np.repeat(np.arange(len(at), dtype=np.int64), counts)
+    return FoundRows(layout, found.given, found.data, window, starts, events, kinds, ends)
+
+
+class _Events(NamedTuple):
+    """The events of a payload, without compression.
+
+    Attributes:
+        given: where each begins in the payload.
+        data: the events one behind the other; the payload itself if none was compressed.
+        begins: where each begins in `data`.
+        stops: where its rows end there.
+    """
+
+    given: Positions
+    data: bytes
+    begins: Positions
+    stops: Positions
+
+
+def _events(layout: RowLayout, payload: bytes) -> _Events:
+    front, total = _KIND_AND_SIZE.unpack_from, len(payload)
+    trailer = CHECKSUM_BYTES if layout.checksum else 0
+    least = _BODY + len(layout.count) + trailer
+    begins: list[int] = []
+    at, compressed = 0, False
+    while at < total:
+        if total - at < least:
+            raise UnfitRowsError("an event ends too early", at)
+        kind, size = front(payload, at)
+        if not least <= size <= total - at:
+            raise UnfitRowsError(f"an event says that it has {size} bytes", at)
+        compressed = compressed or kind in COMPRESSED_ROWS
+        begins.append(at)
+        at += size
+    if not begins:
+        raise UnfitRowsError("there is no event", 0)
+    given = np.array(begins, np.int64)
+    if not compressed:
+        return _Events(given, payload, given, np.append(given[1:], total) - trailer)
+    parts = [
+        _plain(payload[begin:end], begin, checksum=layout.checksum)
+        for begin, end in zip(begins, [*begins[1:], total], strict=True)
+    ]
+    stops = np.cumsum([len(part) for part in parts], dtype=np.int64)
+    return _Events(given, b"".join(parts), np.append(0, stops[:-1]), stops)
+
+
+def _plain(event: bytes, position: int, *, checksum: bool) -> bytes:
+    """An event without compression and without a checksum."""
+    if event[4] not in COMPRESSED_ROWS:
+        return event[:-CHECKSUM_BYTES] if checksum else event
+    try:
+        return inflated_rows(event, checksum=checksum)
+    except (ValueError, LookupError) as error:
+        raise UnfitRowsError(f"an event is not compressed as it says: {error}", position) from error
+
+
+def _first_rows(
+    layout: RowLayout, window: Window, begin: Positions, stop: Positions, kinds: NDArray[np.uint8]
+) -> Positions:
+    """Where the rows of each event begin, all of whose images have to have all columns."""
+    _require(_READ[kinds], begin, "an event holds no rows that are read by column")
+    second = kinds >= _SECOND
+    at = begin + _BODY
+    if second.any():
+        extra = either(second, window.view("<u2")[at].astype(np.int64), 0)
+        _require(~second | (extra >= 2), begin, "an event's extra data is damaged")
+        at = at + extra
+    updated = _UPDATED[kinds]
+    count, width = layout.count, layout.width
+    first = at + len(count) + either(updated, 2 * width, width)
+    _require(first < stop, begin, "an event has no rows")
+    for i, byte in enumerate(count):
+        _require(window.bytes[at + i] == byte, begin, "an event has another number of columns")
+    bitmap = at + len(count)
+    _require(_has_all(layout, window, bitmap), begin, "images lack columns")
+    if updated.any():
+        after = either(updated, bitmap + width, bitmap)
+        _require(_has_all(layout, window, after), begin, "images lack columns")
+    return first
+
+
+def _has_all(layout: RowLayout, window: Window, bitmap: Positions) -> NDArray[np.bool_]:
+    """Whether bitmaps at these positions have the bit of each column."""
+    found = np.ones(len(bitmap), np.bool_)
+    for i in range(layout.width):
+        # Bits behind the last column's mean nothing: MariaDB clears them, MySQL 9.7 sets them.
+        mask = (1 << min(8, len(layout.columns) - 8 * i)) - 1
+        found &= window.bytes[bitmap + i] & mask == mask
+    return found
+
+
+def _require(holds: NDArray[np.bool_], positions: Positions, message: str) -> None:
+    """Raise UnfitRowsError for the first position for which it does not hold."""
+    if not holds.all():
+        raise UnfitRowsError(message, int(positions[int(np.argmin(holds))]))
+
+
+def _starts(
+    layout: RowLayout, window: Window, data: bytes, first: Positions, stop: Positions
+) -> tuple[Positions, NDArray[np.int64]]:
+    """Where each row begins, in order, and how many there are in each event.
+
+    Raises:
+        IndexError: a row leads beyond the payload.
+    """
+    found: list[Positions] = []
+    counts = np.zeros(len(first), np.int64)
+    at, end, event = first, stop, np.arange(len(first), dtype=np.int64)
+    while len(at) >= _LEAST_EVENTS:
+        found.append(at)
+        counts[event] += 1
+        behind = _behind(layout, window, at)
+        inside = behind < end
+        if not inside.all():
+            _require(inside | (behind == end), at, "an event ends inside a row")
+            behind, end, event = behind[inside], end[inside], event[inside]
+        at = behind
+    # The rest of each event in turn.
+    for start, last, number in zip(at.tolist(), end.tolist(), event.tolist(), strict=True):
+        rows = _walked(layout, data, start, last)
+        counts[number] += len(rows)
+        found.append(np.array(rows, np.int64))
+    starts = np.concatenate(found)
+    if len(found) > 1:
+        starts.sort()  # events follow each other, and so do the rows of each
+    return starts, counts
+
+
+def _behind(layout: RowLayout, window: Window, start: Positions) -> Positions:
+    """Where the rows end that begin at these positions."""
+    nulls: dict[int, NDArray[np.uint8] | None] = {}
+    at = start
+    for skip, column, size, nullable in layout.steps:
+        at = at + skip
+        byte = None
+        if nullable:
+            index = column >> 3
+            if index not in nulls:
+                bits = window.bytes[start + index]
+                nulls[index] = bits if bits.any() else None
+            byte = nulls[index]
+        taken = window.lengths(at, -size) - size if size < 0 else size
+        if byte is not None:
+            taken = taken * (byte >> np.uint8(column & 7) & np.uint8(1) == 0)
+        at = at + taken
+    return at + layout.tail
+
+
+def _walked(layout: RowLayout, data: bytes, at: int, stop: int) -> list[int]:
+    """Where the rows between two positions begin.
+
+    Raises:
+        IndexError: a row leads beyond the payload.
+    """
+    found: list[int] = []
+    width = layout.width
+    nullable = sum(1 << i for i, column in enumerate(layout.columns) if column.nullable)
+    number = int.from_bytes
+    while at < stop:
+        found.append(at)
+        nulls = number(data[at : at + width], "little") & nullable
+        if not nulls:
+            for skip, prefix in layout.whole_steps:
+                at += skip
+                if prefix == 1:
+                    at += 1 + data[at]
+                else:
+                    at += prefix + number(data[at : at + prefix], "little")
+            at += layout.whole_tail
+            continue
+        for skip, column, size, may_be_null in layout.steps:
+            at += skip
+            if may_be_null and nulls >> column & 1:
+                continue
+            if size >= 0:
+                at += size
+            else:
+                at += number(data[at : at - size], "little") - size
+        at += layout.tail
+    if at != stop:
+        raise UnfitRowsError("an event ends inside a row", found[-1])
+    return found
+
+
+def _refuse_impossible_nulls(layout: RowLayout, window: Window, starts: Positions) -> None:
+    """Refuse a NULL in a column that takes none: the way over the row was another one then."""
+    for i in range(layout.width):
+        columns = enumerate(layout.columns[8 * i : 8 * i + 8])
+        never = sum(1 << j for j, column in columns if not column.nullable)
+        if never:
+            null = window.bytes[starts + i] & np.uint8(never)
+            _require(null == 0, starts, "a column is NULL that cannot be")

@@ -1,0 +1,137 @@
+"""The last change of each key among row images, without decoding rows.
+
+Two keys are one if their bytes are: columns for which that says the same as their values do are
+said by `is_key`. Others are compacted row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from setl.codec.binlog.columns.finding import FoundRows, UnfitRowsError
+from setl.codec.binlog.columns.layout import ColumnLayout
+from setl.codec.binlog.columns.offsets import ColumnValues, Spans
+from setl.codec.binlog.columns.window import Positions, Window
+from setl.codec.charset import is_utf8
+from setl.model.schema import Kind
+
+# Not DECIMAL, which has a negative zero, nor FLOAT; nor moments, whose bytes may say one time in
+# two ways if they make no sense.
+_NUMBERED: Final = frozenset({Kind.INTEGER, Kind.YEAR, Kind.BIT, Kind.DATE})
+
+
+class LastStates(NamedTuple):
+    """What is left of changes: of each key its last one, in stream order.
+
+    Attributes:
+        upserts: numbers of the images that are left of rows that are there in the end.
+        deletes: numbers of the images of rows that are not.
+        changes: numbers of the last image of each change.
+    """
+
+    upserts: NDArray[np.int64]
+    deletes: NDArray[np.int64]
+    changes: NDArray[np.int64]
+
+
+def is_key(column: ColumnLayout) -> bool:
+    """Whether two values of a column, not NULL, are one exactly if their bytes are."""
+    if column.kind is Kind.TEXT:
+        return is_utf8(column.detail.charset)
+    # BINARY(n) loses zero bytes at its end, and nothing says that it loses all of them.
+    plain = column.kind is Kind.BINARY and column.detail.column.width <= 0
+    return plain or column.kind in _NUMBERED
+
+
+def last_states(found: FoundRows, values: ColumnValues, key: Sequence[int]) -> LastStates:
+    """The last change of each key.
+
+    Args:
+        found: the images.
+        values: the values of all of them.
+        key: indexes of the columns that are the key, for each of which `is_key` holds.
+
+    Raises:
+        UnfitRowsError: an update changes a key, or a key is NULL.
+    """
+    for column in key:
+        if column in values.nulls:
+            at = int(found.starts[int(np.argmax(values.nulls[column]))])
+            raise UnfitRowsError("a value that identifies a row is NULL", at)
+    events, count = found.events, len(found.starts)
+    updated = found.updated[events]
+    changes = np.arange(count, dtype=np.int64)
+    codes = _codes(values, key)
+    if updated.any():
+        # An event has images of updates or none, so pairs begin at even numbers in it.
+        firsts = np.searchsorted(events, np.arange(len(found.kinds)))
+        after = updated & ((changes - firsts[events]) & 1 == 1)
+        changed = np.flatnonzero(after)
+        moved = codes[changed] != codes[changed - 1]
+        if moved.any():
+            at = int(found.starts[changed[int(np.argmax(moved))]])
+            raise UnfitRowsError("an update changes the key of its row", at)
+        changes = np.flatnonzero(~updated | after)
+    last = np.full(int(codes.max(initial=0)) + 1, -1, np.int64)
+    np.maximum.at(last, codes[changes], changes)
+    last = np.sort(last[last >= 0])
+    gone = found.deleted[events[last]]
+    return LastStates(last[~gone], last[gone], changes)
+
+
+def _codes(values: ColumnValues, key: Sequence[int]) -> NDArray[np.int64]:
+    """A number for each image, the same for the same key; not above the number of images."""
+    codes: NDArray[np.int64] | None = None
+    for column in key:
+        own, count = _column_codes(values, column)
+        # Two numbers below that of the images fit into one of 64 bits.
+        codes = own if codes is None else _encoded(pa.array(codes * count + own))[0]
+    if codes is None:
+        raise ValueError("a key has at least one column")
+    return codes
+
+
+def _column_codes(values: ColumnValues, column: int) -> tuple[NDArray[np.int64], int]:
+    if values.layout.columns[column].size < 0:
+        return _encoded(texts(values.window, values.spans(column)))
+    return _encoded(pa.array(values.numbers(column)))
+
+
+def _encoded(array: pa.Array) -> tuple[NDArray[np.int64], int]:
+    """A number for each value of an array, and how many there are."""
+    encoded = array.dictionary_encode()
+    codes: NDArray[np.int64] = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, len(encoded.dictionary)
+
+
+def texts(window: Window, spans: Spans) -> pa.Array:
+    """Values with their lengths in front of them as an array, whose buffer is the window's.
+
+    Raises:
+        OverflowError: the payload is longer than an array's offsets can say.
+    """
+    return slices(window.bytes, spans.starts, spans.stops)
+
+
+def slices(data: NDArray[np.uint8], starts: Positions, stops: Positions) -> pa.Array:
+    """Pieces of some bytes, which follow each other, as an array.
+
+    Raises:
+        OverflowError: there are more bytes than an array's offsets can say.
+    """
+    if len(data) >= 1 << 31:
+        raise OverflowError(f"{len(data)} bytes are more than an array holds")
+    count = len(starts)
+    # What lies between two pieces is an element, too.
+    bounds = np.zeros(2 * count + 1, np.int32)
+    bounds[:-1:2], bounds[1::2] = starts, stops
+    bounds[-1] = bounds[-2] if count else 0
+    array = pa.Array.from_buffers(
+        pa.binary(), 2 * count, [None, pa.py_buffer(bounds), pa.py_buffer(data)]
+    )
+    return array.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))

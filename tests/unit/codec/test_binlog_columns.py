@@ -1,0 +1,112 @@
+"""Rows found by column, against what the decoder of rows says of the same events."""
+
+import pickle
+import struct
+from random import Random
+
+import numpy as np
+import pytest
+
+from setl.codec.binlog.columns import finding
+from setl.codec.binlog.columns.column_rows import ColumnRows
+from setl.codec.binlog.columns.finding import UnfitRowsError, find_rows
+from setl.codec.binlog.columns.labels import lacks_labels
+from setl.errors import DataError
+from tests.unit.codec.binlog_tables import changes, image, table_of, written
+
+TABLES = 1_500
+
+
+def found_rows(table, payload):
+    found = find_rows(table.layout, payload)
+    return found, ColumnRows(found, found.starts, table.scanner.row)
+
+
+@pytest.fixture(params=["lockstep", "loop", "both"], autouse=True)
+def way(request, monkeypatch):
+    least = {"lockstep": 1, "loop": 1 << 30, "both": 4}[request.param]
+    monkeypatch.setattr(finding, "_LEAST_EVENTS", least)
+
+
+def test_rows_lie_where_the_decoder_of_rows_finds_them():
+    for seed in range(TABLES):
+        table = table_of(Random(seed))
+        changed = changes(table)
+        events = written(table, changed)
+        found, rows = found_rows(table, b"".join(events))
+        if lacks_labels(rows.values):
+            with pytest.raises(DataError):
+                table.images(events)
+            continue
+        expected = table.images(events)
+        assert repr(list(rows)) == repr(expected), seed
+        kinds = [found.kinds[i] for i in found.events]
+        assert kinds == [kind for kind, images in changed for _ in images], seed
+        for i in range(len(table.columns)):
+            nulls = rows.values.nulls.get(i, np.zeros(len(rows), bool)).tolist()
+            assert nulls == [row[i] is None for row in expected], seed
+            if table.layout.columns[i].size < 0:
+                lengths = rows.values.spans(i).lengths
+                assert (lengths >= 0).all()
+                assert not lengths[nulls].any()
+
+
+def test_rows_are_a_sequence():
+    table = table_of(Random(5))
+    changed = [(30, [image(table, key=key, odd=0) for key in range(5)])]
+    events = written(table, changed)
+    _, rows = found_rows(table, b"".join(events))
+    expected = table.images(events)
+    assert (len(rows), rows[1:], rows[::2]) == (5, expected[1:], expected[::2])
+    assert (rows[0], rows[-1], rows[-5]) == (expected[0], expected[-1], expected[-5])
+    for index in (5, -6):
+        with pytest.raises(IndexError):
+            rows[index]
+    assert rows == expected
+    again = pickle.loads(pickle.dumps(rows))
+    assert (type(again), again) == (list, expected)
+    assert rows.picked([1, 0, 1]).picked([0, 1]) == [(row[1], row[0]) for row in expected]
+
+
+def test_damaged_bytes_are_refused_or_read_as_the_decoder_of_rows_reads_them():
+    refused = 0
+    for seed in range(TABLES):
+        pick = Random(seed)
+        table = table_of(pick)
+        payload = bytearray(b"".join(written(table, changes(table))))
+        for _ in range(1 + pick.randrange(3)):
+            at = pick.randrange(len(payload) or 1)
+            match pick.randrange(4):
+                case 0:
+                    payload[at : at + 1] = pick.choice([b"\0", b"\1", b"\x7f", b"\xfb", b"\xff"])
+                case 1:
+                    payload[at : at + 4] = struct.pack("<I", pick.getrandbits(32))
+                case 2:
+                    del payload[at:]
+                case _:
+                    payload[at:at] = pick.randbytes(pick.randrange(6))
+        refused += is_refused_or_right(table, bytes(payload))
+    assert TABLES // 4 < refused < TABLES
+
+
+def is_refused_or_right(table, payload):
+    try:
+        _, rows = found_rows(table, payload)
+    except UnfitRowsError as error:
+        return 0 <= error.position <= len(payload)
+    records = [event for _, event in table.codec.records(payload)]
+    if lacks_labels(rows.values):
+        with pytest.raises(DataError):
+            table.images(records)
+        return True
+    assert repr(list(rows)) == repr(table.images(records))
+    return False
+
+
+def test_one_event_of_many_rows_beside_many_events_is_bounded_in_memory():
+    table = table_of(Random(1), types=[(1, b"")], most=0)
+    row = b"\0" + struct.pack("<i", 7)
+    events = [table.writer.rows(23, 1, [row]) for _ in range(100)]
+    events.append(table.writer.rows(23, 1, [row] * 50_000))
+    found, _ = found_rows(table, b"".join(events))
+    assert len(found.starts) == 50_100
