@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
@@ -74,7 +75,8 @@ class TargetChanges:
         target: ``schema.table`` parts for MySQL, or ``("", index)`` for Elasticsearch.
         columns: the target's columns, in the order of the values of `upserts`.
         key: indexes of the key columns in `columns`.
-        upserts: rows to insert or to replace, in source order.
+        upserts: rows to insert or to replace, in source order: a list, or columns that decode a
+            row when it is asked for.
         deletes: keys to delete (values of the key columns, in key order).
         upsert_versions: source order of each upsert.
         delete_versions: source order of each delete.
@@ -98,7 +100,7 @@ class TargetChanges:
     target: tuple[str, str]
     columns: tuple[Column, ...]
     key: tuple[int, ...]
-    upserts: list[Row] = field(default_factory=list[Row])
+    upserts: Sequence[Row] = field(default_factory=list[Row])
     deletes: list[Row] = field(default_factory=list[Row])
     upsert_versions: list[int] = field(default_factory=list[int])
     delete_versions: list[int] = field(default_factory=list[int])
@@ -113,11 +115,18 @@ class TargetChanges:
     unlogged: tuple[str, ...] = ()
     keyless: bool = False
 
+    @property
+    def own_upserts(self) -> list[Row]:
+        """`upserts` as a list to add to. Raises TypeError if they are no list, but columns."""
+        if not isinstance(self.upserts, list):
+            raise TypeError("rows that are columns cannot be added to")
+        return self.upserts
+
     def with_own_rows(self) -> TargetChanges:
         """The same changes in lists of their own, to which others may be added."""
         return replace(
             self,
-            upserts=self.upserts[:],
+            upserts=[*self.upserts],
             deletes=self.deletes[:],
             upsert_versions=self.upsert_versions[:],
             delete_versions=self.delete_versions[:],

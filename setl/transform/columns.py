@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Protocol, Self, overload
 
+from setl.codec.binlog.columns.column_rows import ColumnRows
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, Row, Value
 from setl.model.schema import Column, RowSchema
@@ -126,9 +127,17 @@ class ColumnPlan:
         """One source row as a target row."""
         return row if self._project is None else self._project(row)
 
-    def rows(self, rows: list[Row]) -> list[Row]:
-        """Many at once; the same list where nothing changes."""
-        return rows if self._project is None else list(map(self._project, rows))
+    @overload
+    def rows(self, rows: list[Row]) -> list[Row]: ...
+    @overload
+    def rows(self, rows: Sequence[Row]) -> Sequence[Row]: ...
+    def rows(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Many at once; the same rows where nothing changes."""
+        if self._project is None:
+            return rows
+        if isinstance(rows, ColumnRows):
+            return rows.picked(self.sources)
+        return list(map(self._project, rows))
 
 
 def image_key(

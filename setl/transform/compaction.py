@@ -271,6 +271,7 @@ class Compactor:
     def _grouped(self, shape: _Shape) -> SurvivorGroups:
         groups = SurvivorGroups(shape.schema, shape.key)
         whole, single, partial = groups.whole, len(shape.key) == 1, self._partial
+        upserts = whole.own_upserts
         for key, (row, version, of) in self._pending.items():
             if of is not shape:
                 continue
@@ -284,7 +285,7 @@ class Compactor:
                     whole.delete_versions.append(emptied[1])
                 groups.add_partial(row, version)
             else:
-                whole.upserts.append(row)
+                upserts.append(row)
                 whole.upsert_versions.append(version)
         return groups
 

@@ -140,7 +140,7 @@ class DocumentKeys:
         for row in self._source.read(self._documents, [k for k, _ in self._asked.values()]):
             looks = _identity(tuple(row[i] for i in key))
             gone.pop(looks, None)
-            result.upserts.append(row)
+            result.own_upserts.append(row)
             # A collation may take another spelling of the key for the same. The document of this
             # spelling is as new as the newest that asked for it.
             result.upsert_versions.append(versions.get(looks, newest))

@@ -208,7 +208,7 @@ def packer(
             ):
                 content = pickle.loads(body)  # noqa: S301 - made by our own task
                 if kind == UPSERT and keep:
-                    changes.upserts.append(content + extra)
+                    changes.own_upserts.append(content + extra)
                     changes.upsert_versions.append(version)
                 elif kind == UPSERT:
                     changes.deletes.append(tuple(content[i] for i in key))

@@ -104,7 +104,7 @@ def take_out(
                 route.mapped_by,
             )
         )
-    part.upserts[:] = [part.upserts[i] for i in remaining]
+    part.own_upserts[:] = [part.upserts[i] for i in remaining]
     part.upsert_versions[:] = [part.upsert_versions[i] for i in remaining]
     return faulty
 

@@ -63,7 +63,7 @@ class KeylessRows:
         come = [after for _, after in images if after is not None]
         group.deletes.extend(gone)
         group.delete_versions.extend([version] * len(gone))
-        group.upserts.extend(come)
+        group.own_upserts.extend(come)
         group.upsert_versions.extend([version] * len(come))
 
     def survivors(self) -> list[Survivors]:

@@ -78,7 +78,7 @@ class LatestImages:
         if scanner is None or not self._compactor.untouched:
             return None
         left = Survivors(scanner.schema, scanner.key)
-        add_row, add_version = left.upserts.append, left.upsert_versions.append
+        add_row, add_version = left.own_upserts.append, left.upsert_versions.append
         single = len(scanner.key) == 1
         for key, row, version in self._states(scanner):
             if row is None:

@@ -85,7 +85,7 @@ def _merge_target(parts: list[TargetChanges]) -> list[TargetChanges]:
             results[0].deletes.append(key)
             results[0].delete_versions.append(version)
         else:
-            results[shape].upserts.append(row)
+            results[shape].own_upserts.append(row)
             results[shape].upsert_versions.append(version)
     return [result for result in _by_shape(results) if result.upserts or result.deletes]
 
@@ -107,12 +107,13 @@ def _of_one_shape(parts: list[TargetChanges]) -> TargetChanges:
                 if there is None or there[0] <= version:
                     latest[key] = version, deleted, row
     result = parts[0].without_rows()
+    upserts = result.own_upserts
     for version, deleted, row in sorted(latest.values(), key=itemgetter(0)):
         if deleted:
             result.deletes.append(row)
             result.delete_versions.append(version)
         else:
-            result.upserts.append(row)
+            upserts.append(row)
             result.upsert_versions.append(version)
     return result
 
@@ -184,7 +185,7 @@ def _by_shape(results: list[TargetChanges]) -> Iterable[TargetChanges]:
         shape = result.target, result.columns, result.unlogged, result.partial
         first = shapes.setdefault(shape, result)
         if first is not result:
-            first.upserts.extend(result.upserts)
+            first.own_upserts.extend(result.upserts)
             first.upsert_versions.extend(result.upsert_versions)
             first.deletes.extend(result.deletes)
             first.delete_versions.extend(result.delete_versions)

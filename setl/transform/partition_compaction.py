@@ -20,6 +20,7 @@ from setl.model.change import DecodedRows
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import RowSchema
 from setl.model.unlogged_columns import unlogged_error
+from setl.transform.column_compaction import ByColumn, TableRoute, compact_by_column
 from setl.transform.columns import identity_indexes
 from setl.transform.compaction import Compactor
 from setl.transform.documents import DocumentKeys, DocumentSource
@@ -58,11 +59,27 @@ def compact(plan: TransformPlan, items: Iterable[WorkItem]) -> Compacted:
         DataError: an entry cannot be decoded or a row has no key, and nothing is isolated.
     """
     partition = list(items)
+    key_of = partial(partial, _scanned_key, plan.codec)
+    taken = compact_by_column(plan, codec_named(plan.codec), partition, key_of)
     try:
-        return _compacted(plan, partition, scanning=True)
+        rest = _compacted(plan, taken.rest, scanning=True)
     except UndecodedRowError:
         # Which record is at fault, and what else it holds, comes out when each is decoded.
-        return _compacted(plan, partition, scanning=False)
+        rest = _compacted(plan, taken.rest, scanning=False)
+    return _together(partition, taken, rest) if taken.survivors else rest
+
+
+def _together(partition: Sequence[WorkItem], taken: ByColumn, rest: Compacted) -> Compacted:
+    """What is left of both, tables in the order in which they come first."""
+    order: dict[TableRoute, int] = {}
+    for item in partition:
+        for index in item.routes:
+            order.setdefault((index, item.table), len(order))
+    survivors = [*taken.survivors.values(), *rest.survivors]
+    survivors.sort(key=lambda part: order.get((part[0].index, (part[1].schema, part[1].table)), 0))
+    return Compacted(
+        survivors, taken.rows + rest.rows, taken.redelivered + rest.redelivered, rest.faulty
+    )
 
 
 def _compacted(plan: TransformPlan, partition: list[WorkItem], *, scanning: bool) -> Compacted:

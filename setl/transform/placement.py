@@ -123,13 +123,14 @@ def split(
         alone = buckets == 1 or single_writer
         return {home: changes if alone else replace(changes, shared=True)}
     parts = [replace(changes.without_rows(), shared=True) for _ in range(buckets)]
-    upserts = [(part.upserts.append, part.upsert_versions.append) for part in parts]
+    upserts = [(part.own_upserts.append, part.upsert_versions.append) for part in parts]
     # A document that is routed again is written, and deleted where it was, by one task.
     form, positions = changes.document, range(len(changes.key))
     if form is not None:
         positions = [i for i in positions if i in form.values or i != form.routing]
-    homes = homes_of(changes.upserts, [changes.key[i] for i in positions], buckets)
-    for row, version, home in zip(changes.upserts, changes.upsert_versions, homes, strict=True):
+    rows = [*changes.upserts]
+    homes = homes_of(rows, [changes.key[i] for i in positions], buckets)
+    for row, version, home in zip(rows, changes.upsert_versions, homes, strict=True):
         add_row, add_version = upserts[home]
         add_row(row)
         add_version(version)

@@ -39,7 +39,7 @@ def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[Tar
                 columns=plan.columns,
                 key=plan.key,
                 upserts=plan.rows(part.upserts),
-                deletes=plan.rows(part.deletes) if part.keyless else part.deletes,
+                deletes=[*plan.rows(part.deletes)] if part.keyless else part.deletes,
                 upsert_versions=part.upsert_versions,
                 delete_versions=part.delete_versions,
                 group=route.group,

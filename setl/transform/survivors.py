@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from setl.model.change import ABSENT, Row
@@ -27,11 +28,18 @@ class Survivors:
     schema: RowSchema
     key: tuple[int, ...]
     partial: bool = False
-    upserts: list[Row] = field(default_factory=list[Row])
+    upserts: Sequence[Row] = field(default_factory=list[Row])
     upsert_versions: list[int] = field(default_factory=list[int])
     deletes: list[Row] = field(default_factory=list[Row])
     delete_versions: list[int] = field(default_factory=list[int])
     keyless: bool = False
+
+    @property
+    def own_upserts(self) -> list[Row]:
+        """`upserts` as a list to add to. Raises TypeError if they are no list, but columns."""
+        if not isinstance(self.upserts, list):
+            raise TypeError("rows that are columns cannot be added to")
+        return self.upserts
 
 
 class SurvivorGroups:
@@ -52,7 +60,7 @@ class SurvivorGroups:
         group = self._parts.get(present)
         if group is None:
             group = self._parts[present] = self._part(present)
-        group.upserts.append(tuple(row[i] for i in present))
+        group.own_upserts.append(tuple(row[i] for i in present))
         group.upsert_versions.append(version)
 
     def found(self) -> list[Survivors]:

@@ -75,6 +75,8 @@ class TransformPlan:
         excluded: rows known to be faulty, by index of the route, key and version.
         documents: where documents of several tables' rows are looked up; None if there are none.
         lookup: how rows of routes with `Route.rereads` are looked up; None if there are none.
+        column_rows: changes of one table in a task from which on they are taken by column, see
+            `setl.transform.column_compaction`; None for never.
     """
 
     codec: str
@@ -85,6 +87,7 @@ class TransformPlan:
     excluded: Mapping[tuple[int, Row, int], DataError] = field(default_factory=dict[Any, Any])
     documents: DocumentSource | None = None
     lookup: Lookup | None = None
+    column_rows: int | None = None
 
     def ending_at(self, position: ShownPosition | None) -> TransformPlan:
         """The plan for a load that ends at this position of the stream."""

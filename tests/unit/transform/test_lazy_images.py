@@ -36,10 +36,10 @@ class Stream:
         self.format = self.writer.format_description()
         self.define()
 
-    def define(self, *, renamed=False):
+    def define(self, *, renamed=False, table="orders"):
         optional = names("id", "n" if not renamed else "m", "t", "d") + field(8, b"\0")
         optional += field(1, b"\0") + field(2, packed(45))
-        self.context = (self.format, self.writer.table_map(COLUMNS, optional=optional))
+        self.context = (self.format, self.writer.table_map(COLUMNS, optional=optional, table=table))
 
     def event(self, kind, images, present=None):
         return self.writer.rows(kind, 4, images, present=present)

@@ -1,0 +1,206 @@
+"""Compaction by column: of tables with many changes, without decoding a row.
+
+The last change of each key is found among the bytes of all changes of a table at once. What is left
+stays bytes (`ColumnRows`) until the target gets it. Where that does not say the same as decoding
+row by row, nothing is taken: the changes of the whole table go row by row then, which also says
+what is wrong with them. So a table is either taken here from its first change to its last, or not
+at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setl.channel.routes.routing import Route
+from setl.codec.binlog.columns.column_rows import ColumnRows, ReadRow
+from setl.codec.binlog.columns.finding import FoundRows, UnfitRowsError, find_rows
+from setl.codec.binlog.columns.labels import lacks_labels
+from setl.codec.binlog.columns.last_states import is_key, last_states
+from setl.codec.binlog.columns.layout import RowLayout, row_layout
+from setl.codec.binlog.columns.offsets import ColumnValues
+from setl.codec.binlog.rows.row_chunks import LOW_32_BITS
+from setl.codec.row_codec import RowCodec
+from setl.errors import ConfigurationError, DataError
+from setl.model.change import Row
+from setl.model.schema import RowSchema
+from setl.transform.survivors import Survivors
+from setl.transform.work import TransformPlan, WorkItem
+
+_MOST_BYTES: Final = 1 << 30  # of a table: positions have 31 bits in an array
+_MAX_LAYOUTS: Final = 1024
+
+TableRoute = tuple[int, tuple[str, str]]
+"""A route's index, and schema and table of what goes by it."""
+
+KeyOf = Callable[[Route], Callable[[RowSchema], tuple[int, ...]]]
+"""Gives what finds the indexes of the key's columns in the rows that go by a route."""
+
+
+class ByColumn(NamedTuple):
+    """What was taken, and what was not.
+
+    Attributes:
+        survivors: of each table and route that was taken.
+        rows: row changes taken.
+        redelivered: of these, changes that were applied before.
+        rest: what is to be taken row by row, in the order given.
+    """
+
+    survivors: dict[TableRoute, tuple[Route, RowSchema, Survivors]]
+    rows: int
+    redelivered: int
+    rest: list[WorkItem]
+
+
+def compact_by_column(
+    plan: TransformPlan, codec: RowCodec, items: Sequence[WorkItem], key_of: KeyOf
+) -> ByColumn:
+    """Take the changes of the tables that have many, if they are of the plain kind.
+
+    Args:
+        plan: says how many changes are worth it, and where they go.
+        codec: of the items.
+        items: of one task, in stream order.
+        key_of: what identifies rows; may raise for a table without a key.
+    """
+    if plan.column_rows is None or plan.codec != "binlog" or plan.excluded:
+        return ByColumn({}, 0, 0, list(items))
+    taken: dict[TableRoute, tuple[Route, RowSchema, Survivors]] = {}
+    rows = redelivered = 0
+    for table, own in _by_table(items).items():
+        route = _plain_route(plan, table)
+        if route is None or any(not _is_plain(item, own[0]) for item in own):
+            continue
+        # Whatever it is, it is found again and named where rows are decoded one by one.
+        with suppress(DataError, ConfigurationError):
+            done = _Table(plan, codec, route, own).compacted(key_of(route), plan.column_rows)
+            if done is not None:
+                taken[table] = route, done.survivors.schema, done.survivors
+                rows += done.rows
+                redelivered += done.redelivered
+    rest = [item for item in items if not taken.keys() & _tables_of(item)]
+    return ByColumn(taken, rows, redelivered, rest)
+
+
+def _tables_of(item: WorkItem) -> set[TableRoute]:
+    return {(index, item.table) for index in item.routes}
+
+
+def _by_table(items: Sequence[WorkItem]) -> dict[TableRoute, list[WorkItem]]:
+    found: dict[TableRoute, list[WorkItem]] = {}
+    for item in items:
+        for index in item.routes:
+            found.setdefault((index, item.table), []).append(item)
+    return found
+
+
+def _is_plain(item: WorkItem, first: WorkItem) -> bool:
+    """Whether an item holds undecoded changes of the same table as the first, for one route."""
+    undecoded = item.decoded is None and item.table_rows is None and len(item.routes) == 1
+    return undecoded and bool(item.context) and item.context == first.context
+
+
+def _plain_route(plan: TransformPlan, table: TableRoute) -> Route | None:
+    """The route, if of what goes by it the last change of each row is all that is needed.
+
+    Documents are made of rows, so columns are of no use to them.
+    """
+    index, name = table
+    if not name[1]:
+        return None
+    route = next((r for r in plan.router.route(*name) if r.index == index), None)
+    if route is None or route.into_index or route.documents or route.processor:
+        return None
+    evaluated = route.expressions or route.where
+    return None if evaluated or route.rereads or route.skips_unchanged else route
+
+
+class _Compacted(NamedTuple):
+    survivors: Survivors
+    rows: int
+    redelivered: int
+
+
+class _Table(NamedTuple):
+    """The changes of one table that go by one route."""
+
+    plan: TransformPlan
+    codec: RowCodec
+    route: Route
+    items: Sequence[WorkItem]
+
+    def compacted(
+        self, key_of: Callable[[RowSchema], tuple[int, ...]], least_rows: int
+    ) -> _Compacted | None:
+        """The last change of each key; None if it is to be found row by row.
+
+        Raises:
+            DataError, ConfigurationError: likewise.
+        """
+        context, sizes = self.items[0].context, [len(item.payload) for item in self.items]
+        layout = _layout(context)
+        if layout is None or not least_rows * layout.least_bytes <= sum(sizes) <= _MOST_BYTES:
+            return None
+        scanner = self.codec.scanner(context, key_of)
+        if scanner is None or not all(is_key(layout.columns[i]) for i in scanner.key):
+            return None
+        found = find_rows(layout, b"".join([item.payload for item in self.items]))
+        if len(found.starts) < least_rows:
+            return None
+        values = ColumnValues(found, found.starts)
+        if lacks_labels(values):
+            return None
+        versions = self._versions(found, sizes)
+        left = last_states(found, values, scanner.key)
+        upserts = ColumnRows(found, found.starts[left.upserts], scanner.row)
+        of_upserts = versions[found.events[left.upserts]]
+        of_deletes = versions[found.events[left.deletes]]
+        through = self.plan.applied_through
+        redelivered = 0
+        if versions[0] <= through:
+            redelivered = int((versions[found.events[left.changes]] <= through).sum())
+        survivors = Survivors(
+            scanner.schema,
+            scanner.key,
+            upserts=upserts,
+            upsert_versions=of_upserts.tolist(),
+            deletes=_keys(found, left.deletes, scanner.key, scanner.row),
+            delete_versions=of_deletes.tolist(),
+        )
+        return _Compacted(survivors, len(left.changes), redelivered)
+
+    def _versions(self, found: FoundRows, sizes: Sequence[int]) -> NDArray[np.int64]:
+        """The version of each event; an item's is that of its last event.
+
+        Raises:
+            UnfitRowsError: an item does not end where an event does.
+        """
+        stops = np.cumsum(sizes, dtype=np.int64)
+        begins = np.append(found.begins, stops[-1])
+        following = np.searchsorted(begins, stops)
+        if (begins[following] != stops).any():
+            raise UnfitRowsError("an event ends too early", int(stops[0]))
+        counts = np.diff(following, prepend=0)
+        given = np.array([item.version for item in self.items], np.int64)
+        last = found.ends[following - 1].astype(np.int64)
+        behind = np.repeat(last, counts) - found.ends.astype(np.int64)
+        return np.repeat(given, counts) - (behind & LOW_32_BITS)
+
+
+def _keys(
+    found: FoundRows, images: NDArray[np.int64], key: tuple[int, ...], read: ReadRow
+) -> list[Row]:
+    """The keys of some images, as rows of deletes."""
+    rows = ColumnRows(found, found.starts[images], read)
+    return [tuple([row[i] for i in key]) for row in rows]
+
+
+@lru_cache(_MAX_LAYOUTS)
+def _layout(context: tuple[bytes, ...]) -> RowLayout | None:
+    return row_layout(context)

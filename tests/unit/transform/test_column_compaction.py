@@ -1,0 +1,161 @@
+"""Compaction by column, against compaction of the same changes row by row."""
+
+import struct
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from setl.codec.binlog.columns.column_rows import ColumnRows
+from setl.errors import DataError
+from setl.transform.packing import packed as packed_items
+from setl.transform.partition import partitions_of
+from setl.transform.partition_compaction import compact
+from setl.transform.work import WorkItem, codec_named
+from tests.unit.codec.binlog_events import EventWriter, field, names, packed
+from tests.unit.codec.binlog_tables import changes, table_of, written
+from tests.unit.transform.test_lazy_images import Stream, image, plan_of
+
+TABLES = 600
+VERSION = 1 << 50
+
+
+def said(plan, items):
+    try:
+        return compact(plan, items)
+    except DataError as error:
+        return str(error)
+
+
+def by_both_ways(plan, items):
+    """What is left by column and row by row, and which of the first is columns."""
+    by_column, by_row = said(replace(plan, column_rows=1), items), said(plan, items)
+    assert repr(by_column) == repr(by_row)
+    if isinstance(by_column, str):
+        return []
+    return [isinstance(part.upserts, ColumnRows) for _, _, part in by_column.survivors]
+
+
+def item_of(table, events, name="orders"):
+    # Of an event that is compressed, the position is its own, too.
+    version = VERSION + table.writer.offset
+    return WorkItem((0,), version, table.context, b"".join(events), ("shop", name))
+
+
+def test_the_same_survives_of_random_tables():
+    ways = Counter()
+    for seed in range(TABLES):
+        pick = Random(seed)
+        table, items, keys = table_of(pick), [], range(1 + pick.randrange(12))
+        for _ in range(1 + pick.randrange(4)):
+            changed = changes(table, keys=keys, odd=pick.choice([0, 0.01]))
+            items.append(item_of(table, written(table, changed)))
+        through = VERSION + pick.randrange(table.writer.offset)
+        plan = plan_of(isolates=pick.random() < 0.5, applied_through=through)
+        ways.update(by_both_ways(plan, items))
+    assert ways[True] > TABLES // 2
+
+
+@pytest.mark.parametrize("excluded", [(), ["t"], ["t", "d"]])
+def test_columns_that_do_not_pass_are_left_out_of_rows(excluded):
+    stream = Stream()
+    item = stream.item([stream.event(30, [image(1, None), image(2, 5)])])
+    plan = plan_of({"exclude": list(excluded)} if excluded else {})
+    parts = [
+        partitions_of(replace(plan, column_rows=least), packed_items([item]), buckets)
+        for least in (1, None)
+        for buckets in (1, 3)
+    ]
+    found = [
+        sorted(row for part in by.values() for change in part.changes for row in change.upserts)
+        for by in parts
+    ]
+    assert found == [[row[: 4 - len(excluded)] if excluded != ["t"] else (*row[:2], row[3])
+                      for row in [(1, None, "x", "1.05"), (2, 5, "x", "1.05")]]] * 4  # fmt: skip
+
+
+def test_tables_keep_their_order_and_small_ones_go_row_by_row():
+    streams, items = [Stream() for _ in range(3)], []
+    for number, count in enumerate((2, 9, 3)):
+        streams[number].define(table=f"t{number}")
+        event = streams[number].event(30, [image(key, 1) for key in range(count)])
+        item = streams[number].item([event])
+        items.append(item._replace(table=("shop", f"t{number}"), routes=(number,)))
+    plan = plan_of(*({"from": f"shop.t{number}"} for number in range(3)))
+    left = compact(replace(plan, column_rows=3), items)
+    found = [
+        (route.index, len(part.upserts), isinstance(part.upserts, ColumnRows))
+        for route, _, part in left.survivors
+    ]
+    assert found == [(0, 2, False), (1, 9, True), (2, 3, True)]
+    assert left.rows == 14
+
+
+@pytest.mark.parametrize(
+    "change", ["moved key", "other definition", "part of an image", "two routes", "decoded"]
+)
+def test_what_is_not_plain_goes_row_by_row(change):
+    stream = Stream()
+    plan = plan_of() if change != "two routes" else plan_of({"from": "shop.orders"}, {"key": ["n"]})
+    items = [stream.item([stream.event(30, [image(1, 1), image(2, 2)])])]
+    match change:
+        case "moved key":
+            items.append(stream.item([stream.event(31, [image(1, 1), image(3, 1)])]))
+        case "other definition":
+            stream.define(renamed=True)
+            items.append(stream.item([stream.event(30, [image(3, 1)])]))
+        case "part of an image":
+            row = b"\0" + struct.pack("<i", 1)
+            items.append(stream.item([stream.event(32, [row], present=b"\1")]))
+        case "two routes":
+            items = [item._replace(routes=(0, 1)) for item in items]
+        case _:
+            decoded = codec_named("binlog").decode(items[0].payload, stream.context)
+            items.append(items[0]._replace(decoded=decoded))
+    assert not any(by_both_ways(replace(plan, isolates=True), items))
+
+
+def test_an_item_that_ends_inside_an_event_does_not_take_the_next_ones_bytes():
+    stream = Stream()
+    first, second = (stream.event(30, [image(key, 1) for key in range(3)]) for _ in range(2))
+    whole = stream.item([first, second])
+    cut = len(first) + 30
+    items = [
+        whole._replace(payload=whole.payload[:cut]),
+        whole._replace(payload=whole.payload[cut:]),
+    ]
+    assert not any(by_both_ways(plan_of(isolates=True), items))
+
+
+@pytest.mark.parametrize("collation", [45, 8])
+def test_text_keys_are_one_if_their_bytes_are(collation):
+    writer = EventWriter()
+    optional = names("t") + field(8, b"\0") + field(2, packed(collation))
+    context = (
+        writer.format_description(),
+        writer.table_map([(15, b"\x14\0")], optional=optional, nullable=0),
+    )
+    keys = [b"a", b"A", b"a ", b"a", b"\xc3\xa9", b"e\xcc\x81", b"\xff", b"", b"\xff"]
+    event = writer.rows(30, 1, [b"\0" + bytes([len(key)]) + key for key in keys])
+    item = WorkItem((0,), VERSION + writer.offset, context, event, ("shop", "orders"))
+    (columns,) = by_both_ways(plan_of(), [item])
+    assert columns is (collation == 45)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ((5, b"\x08"), [struct.pack("<d", v) for v in (0.0, -0.0, 1.5)]),
+        ((246, b"\4\2"), [b"\x80\0", b"\x7f\xff", b"\x81\0"]),
+    ],
+)
+def test_numbers_with_two_zeros_are_compared_as_values(kind, values):
+    writer = EventWriter()
+    optional = names("t") + field(8, b"\0")
+    context = (writer.format_description(), writer.table_map([kind], optional=optional, nullable=0))
+    event = writer.rows(30, 1, [b"\0" + value for value in values])
+    item = WorkItem((0,), VERSION + writer.offset, context, event, ("shop", "orders"))
+    assert by_both_ways(plan_of(), [item]) == [False]
+    ((_, _, part),) = compact(plan_of(), [item]).survivors
+    assert len(part.upserts) == 2
