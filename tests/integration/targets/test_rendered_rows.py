@@ -113,7 +113,7 @@ def test_bytes_that_are_no_character_do_not_become_question_marks(passage, chars
     assert passage.passes() is None
     change = TargetChanges((passage.schema, "t"), tuple(reader.schema.columns), (0,))
     for some in reader.read(reader.schema.columns, whole.part):
-        change.upserts.extend(some)
+        change.own_upserts.extend(some)
     passage.sink.apply(passage.ticket, [change])
     same(passage.servers, f"`{passage.schema}`.`t`")
     table = f"{passage.schema}.t"
