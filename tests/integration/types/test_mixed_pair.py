@@ -192,7 +192,7 @@ OWN_WORDS = {
             "ALTER TABLE {db}.w ADD u VARCHAR(9) COLLATE uca1400_as_cs NOT NULL DEFAULT 'u',"
             " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_uca1400_as_cs"
         ),
-        "ALTER IGNORE TABLE {db}.w MODIFY k VARCHAR(30) NOT NULL, ADD UNIQUE KEY (n)",
+        "ALTER TABLE {db}.w MODIFY k VARCHAR(30) NOT NULL, ADD UNIQUE KEY (n)",
     ),
 }
 

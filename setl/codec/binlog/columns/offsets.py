@@ -29,7 +29,7 @@ class Spans(NamedTuple):
         return self.stops - self.starts
 
 
-class _Place(NamedTuple):
+class _Span(NamedTuple):
     """Where values lie: `ahead` bytes behind positions; `stops` if they are not of one size."""
 
     at: Positions
@@ -53,19 +53,19 @@ class ColumnValues:
         self.window: Window = found.window
         self.count = len(starts)
         self.nulls: dict[int, Mask] = self._nulls(starts)
-        self._places = self._go_over(starts)
+        self._spans = self._go_over(starts)
 
     def starts(self, column: int) -> Positions:
         """Where each value of a column of a fixed size begins.
 
         NULLs are read at `Window.zero`: no byte of another value is taken for theirs.
         """
-        at, ahead, _ = self._places[column]
+        at, ahead, _ = self._spans[column]
         return at + ahead if ahead else at
 
     def spans(self, column: int) -> Spans:
         """Where each value lies of a column whose values have their length in front of them."""
-        at, _, stops = self._places[column]
+        at, _, stops = self._spans[column]
         if stops is None:
             raise TypeError(f"values of column {column} are of one size")
         return Spans(at, stops)
@@ -92,25 +92,25 @@ class ColumnValues:
                     nulls[i] = bit != 0
         return nulls
 
-    def _go_over(self, starts: Positions) -> list[_Place]:
-        places: list[_Place] = []
+    def _go_over(self, starts: Positions) -> list[_Span]:
+        spans: list[_Span] = []
         at, ahead = starts, self.layout.width
         for i, column in enumerate(self.layout.columns):
             null, size = self.nulls.get(i), column.size
             if null is None and size >= 0:
-                places.append(_Place(at, ahead))
+                spans.append(_Span(at, ahead))
                 ahead += size
                 continue
             at = at + ahead if ahead else at
             ahead = 0
             if null is not None and size >= 0:
-                places.append(_Place(either(null, self.window.zero, at), 0))
+                spans.append(_Span(either(null, self.window.zero, at), 0))
                 at = at + either(null, 0, size)
                 continue
             first = at - size
             stop = first + self.window.lengths(at, -size)
             if null is not None:
                 first, stop = either(null, at, first), either(null, at, stop)
-            places.append(_Place(first, 0, stop))
+            spans.append(_Span(first, 0, stop))
             at = stop
-        return places
+        return spans
