@@ -24,27 +24,25 @@ from setl.clock import SystemClock
 from setl.errors import SetlError
 from setl.log import fields
 from setl.model.leadership import Leadership
-from setl.node.alarms.sender import AlarmSender
+from setl.node.alarm_sender import AlarmSender
 from setl.node.announcement import Announcement
 from setl.node.console.console import ConsoleSettings
 from setl.node.engines.engine import Engine
-from setl.node.host.disk import look_at_disk
-from setl.node.host.memory import MemoryLook
+from setl.node.ensemble_watch import EnsembleWatch
+from setl.node.host.resources import MemoryLook, look_at_disk
 from setl.node.host.service_manager import service_manager
-from setl.node.host.thread_turns import ThreadTurns
+from setl.node.host.tuning import ThreadTurns
+from setl.node.http.authentication import new_read_key
 from setl.node.http.probes import hangs
-from setl.node.http.readers import new_read_key
 from setl.node.http.server import NodeContext, NodeHttp
 from setl.node.leading.cycle_problems import CycleProblem, DamagedZnodes, LostChannels
 from setl.node.leading.fitness import Fitness
 from setl.node.leading.stall_watch import StallWatch
 from setl.node.leading.supervisor import Supervisor
 from setl.node.leading.watchdog import Watchdog, contact_at
-from setl.node.metrics.node_metrics import NodeCollector
-from setl.node.metrics.of_alarms import AlarmCollector
+from setl.node.metrics import AlarmCollector, NodeCollector
 from setl.node.settings import NodeSettings
 from setl.node.status import NodeStatus, sentence
-from setl.node.zookeeper.ensemble_watch import EnsembleWatch
 from setl.run.measured.progress import Progress
 from setl.run.run import PipelineRun
 

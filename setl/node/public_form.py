@@ -14,12 +14,10 @@ from typing import Any, Final, TypeVar, cast
 from setl.error_text import public
 from setl.model.standing import TableFinding, VerificationPass
 from setl.model.table_rows import TableRows
-from setl.node.alarms.status import AlarmStatus, FiringAlarm
-from setl.node.host.disk import NodeDisk
-from setl.node.host.memory import NodeMemory
+from setl.node.alarm_status import AlarmStatus, FiringAlarm
+from setl.node.ensemble import CertificateSeen, ServerSeen
+from setl.node.host.resources import NodeDisk, NodeMemory
 from setl.node.status import NodeStatus, PipelineStatus
-from setl.node.zookeeper.ensemble import ServerSeen
-from setl.node.zookeeper.needed_certificates import CertificateSeen
 from setl.run.measured.figures import Figures, TableLoadFigures, VerificationFigures, VerifiedSoFar
 
 _T = TypeVar("_T")
@@ -41,7 +39,7 @@ _TEXTS: Final[Mapping[type[Any], frozenset[str]]] = {
     ServerSeen: frozenset({"address"}),
     CertificateSeen: frozenset({"kind", "of"}),
     AlarmStatus: frozenset({"receivers"}),
-    # Alarms are made of public texts only, see `setl.node.alarms.sender`.
+    # Alarms are made of public texts only, see `setl.node.alarm_sender`.
     FiringAlarm: frozenset({"rule", "channel", "pipeline", "subject", "severity", "text", "hint"}),
 }
 

@@ -11,11 +11,9 @@ from typing import Any, cast
 
 from arbiter.values import EVERYTHING
 from setl.counting import count
-from setl.node.alarms.status import AlarmStatus
-from setl.node.host.disk import NodeDisk
-from setl.node.host.memory import NodeMemory
-from setl.node.zookeeper.ensemble import ServerSeen
-from setl.node.zookeeper.needed_certificates import CertificateSeen
+from setl.node.alarm_status import AlarmStatus
+from setl.node.ensemble import CertificateSeen, ServerSeen
+from setl.node.host.resources import NodeDisk, NodeMemory
 from setl.run.measured.figures import Figures, RunState
 
 

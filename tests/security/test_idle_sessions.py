@@ -6,7 +6,7 @@ import json
 import pytest
 
 from setl.node.console.serving import stream
-from setl.node.console.serving.sessions import IDLE_SECONDS
+from setl.node.console.serving.authentication import IDLE_SECONDS
 from tests.unit.node.console.browsing import Browser
 
 EVENTS = "/console/events?of=/"

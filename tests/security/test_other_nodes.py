@@ -7,9 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from arbiter.values import NodeInfo, PipelineId
-from setl.node.cluster import asking
+from setl.node.cluster import answers
 from setl.node.cluster.answers import status_at
-from setl.node.console.figures.fetching import recorded_elsewhere
+from setl.node.console.figures import recorded_elsewhere
 
 STATUS = json.dumps({"pipelines": []}).encode()
 
@@ -58,8 +58,8 @@ def test_a_node(rogue):
 
 
 def test_an_answer_that_is_larger_than_a_nodes(rogue, monkeypatch):
-    assert asking.MOST_BYTES == 16 << 20
-    rogue.answer = (200, {}, STATUS + b" " * asking.MOST_BYTES)
+    assert answers.MOST_BYTES == 16 << 20
+    rogue.answer = (200, {}, STATUS + b" " * answers.MOST_BYTES)
     assert status_at(at(rogue)) is None
 
 

@@ -19,8 +19,8 @@ from setl.cli.main import run
 from setl.error_text import HIDDEN, ErrorText
 from setl.errors import FatalError, unexpected
 from setl.model.standing import DifferingRow, TableFinding
-from setl.node.alarms import sender as alarm_sender
-from setl.node.alarms.sender import AlarmSender
+from setl.node import alarm_sender as alarm_sender
+from setl.node.alarm_sender import AlarmSender
 from setl.node.cluster.answers import KEY_HEADER
 from setl.node.public_form import public_status
 from setl.run.measured.figures import RunState, TableLoadFigures, VerificationFigures

@@ -33,7 +33,7 @@ from setl.cli.access.cluster import (
 from setl.cli.terminal.output import console, print_rows, print_value
 from setl.cli.terminal.times import parse_time
 from setl.counting import count
-from setl.node.alarms.status import failing_in
+from setl.node.alarm_status import failing_in
 from setl.node.cluster.view import look_at, moment
 from setl.node.stored import pipelines_of
 

@@ -23,8 +23,7 @@ from setl.cli.inspection.views import pipeline_row
 from setl.cli.terminal.output import to_stderr
 from setl.error_text import HIDDEN, public
 from setl.errors import ConfigurationError, SetlError
-from setl.node.cluster.public_facts import public_facts
-from setl.node.cluster.view import history_row, public_look
+from setl.node.cluster.view import history_row, public_facts, public_look
 from setl.node.stored import pipelines_of
 
 _LIBRARIES = (

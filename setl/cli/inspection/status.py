@@ -15,8 +15,8 @@ from setl.cli.inspection.verification_sentence import standing_sentence, verific
 from setl.cli.inspection.views import cutovers_of, damaged_lines, pipeline_row, standby_words
 from setl.cli.terminal.completion import complete_name
 from setl.cli.terminal.output import console, print_rows
-from setl.node.alarms.status import failing_in, firing_in
-from setl.node.cluster.load_sentence import load_sentence
+from setl.node.alarm_status import failing_in, firing_in
+from setl.node.cluster.pipeline_texts import load_sentence
 from setl.node.cluster.view import (
     ClusterView,
     PipelineView,

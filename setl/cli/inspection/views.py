@@ -22,8 +22,7 @@ from setl.cli.access.cluster import (
 from setl.cli.inspection.verification_sentence import differences_of, standing_sentence
 from setl.cli.terminal.completion import complete_channel, complete_name
 from setl.cli.terminal.output import console, print_rows, print_value
-from setl.node.cluster.endpoint_texts import endpoints_of
-from setl.node.cluster.load_sentence import load_sentence
+from setl.node.cluster.pipeline_texts import endpoints_of, load_sentence
 from setl.node.cluster.view import (
     NO_ANSWER,
     ClusterView,
@@ -34,9 +33,8 @@ from setl.node.cluster.view import (
     look_at,
     moment,
 )
+from setl.node.ensemble import expiring_in, lost_in
 from setl.node.stored import nameless, pipelines_of
-from setl.node.zookeeper.ensemble import lost_in
-from setl.node.zookeeper.needed_certificates import expiring_in
 from setl.operate import units
 from setl.operate.action_log import outcome_of
 from setl.operate.cutover.inspection import open_cutovers

@@ -293,7 +293,7 @@ def _alarms_line(alarms: AlarmSettings) -> str:
 def run_process(settings: NodeSettings, engine: Engine) -> None:
     """Run a process until SIGTERM, SIGINT or SIGHUP; it drains what it leads and ends then."""
     # Imported late: servers' clients take a second that other commands need not wait.
-    from setl.node.host.allocator import share_arenas  # noqa: PLC0415
+    from setl.node.host.tuning import share_arenas  # noqa: PLC0415
 
     share_arenas()
     with garbage_collection.paused():

@@ -19,6 +19,6 @@ def relay(settings: NodeSettings) -> None:
     """
     # Imported late: what it needs takes time that other commands need not wait.
     with garbage_collection.paused():
-        from setl.node.engines.relay import RelayEngine  # noqa: PLC0415
+        from setl.node.engines.engine import RelayEngine  # noqa: PLC0415
 
     run_process(settings, RelayEngine())

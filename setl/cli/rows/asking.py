@@ -14,7 +14,7 @@ from setl.cli.access.cluster import AnswerNo, requester
 from setl.cli.terminal.output import to_stderr
 from setl.model.load_request import LoadRequest
 from setl.node.cluster.answers import node_report, node_status
-from setl.node.cluster.load_sentence import load_sentence
+from setl.node.cluster.pipeline_texts import load_sentence
 from setl.run.table_loads.requests import StoredLoadRequests
 
 POLL_SECONDS = 0.5

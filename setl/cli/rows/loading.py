@@ -36,7 +36,7 @@ from setl.cli.terminal.output import console, print_rows, print_value
 from setl.cli.terminal.progress import progress_line
 from setl.errors import ConfigurationError
 from setl.model.load_request import LoadRequest, RequestState, in_pieces
-from setl.node.cluster.load_sentence import load_sentence
+from setl.node.cluster.pipeline_texts import load_sentence
 from setl.node.cluster.view import moment
 from setl.node.stored import pipelines_of
 from setl.operate.questions import before_overwriting

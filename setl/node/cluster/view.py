@@ -20,8 +20,8 @@ from arbiter.values import (
     Signal,
     SignalKind,
 )
+from setl.error_text import HIDDEN, public
 from setl.node.cluster.answers import ask_nodes, reports_of
-from setl.node.cluster.public_facts import public_facts
 from setl.node.roles import hopeless, unserved
 from setl.node.stored import pipelines_of, preference_of
 
@@ -276,3 +276,22 @@ def history_row(ident: PipelineId, item: HistoryItem) -> dict[str, Any]:
         "redelivered": item.redelivered,
         "error": item.error,
     }
+
+
+def public_facts(facts: Facts) -> Facts:
+    """What the arbiter knows, as anybody may read it."""
+    nodes, channels = facts.nodes, facts.channels
+    if any(node.not_ready for node in nodes.values()):
+        nodes = {
+            nid: replace(node, not_ready=dict.fromkeys(node.not_ready, HIDDEN))
+            for nid, node in nodes.items()
+        }
+    if any(channel.damage for channel in channels.values()):
+        channels = {
+            name: replace(channel, damage=public(channel.damage))
+            for name, channel in channels.items()
+        }
+    damaged = dict.fromkeys(facts.damaged, f"cannot be read; {HIDDEN}")
+    if nodes is facts.nodes and channels is facts.channels and not damaged:
+        return facts
+    return replace(facts, nodes=nodes, channels=channels, damaged=damaged)

@@ -29,22 +29,18 @@ from setl.node.console.actions.cli_subprocess import CliSubprocess, environment_
 from setl.node.console.actions.forms import Acting, Asked
 from setl.node.console.actions.jobs import Jobs
 from setl.node.console.dead_letters import DeadLettersPages
-from setl.node.console.editor.pages import EditorPages
-from setl.node.console.figures.fetching import recorded_elsewhere
-from setl.node.console.figures.recording import Recorder, Sampler
-from setl.node.console.figures.series import as_columns, merged
+from setl.node.console.editor import EditorPages
+from setl.node.console.figures import Recorder, Sampler, as_columns, merged, recorded_elsewhere
 from setl.node.console.links import ROOT
 from setl.node.console.page_values import Address, PageValues, address_of
 from setl.node.console.pages import rendering
-from setl.node.console.serving import headers
 from setl.node.console.serving.answers import Answers, Endpoint
-from setl.node.console.serving.authentication import Authenticator, HttpError, form_of
+from setl.node.console.serving.authentication import Authenticator, HttpError, Session, form_of
 from setl.node.console.serving.daemon_calls import DaemonCalls
-from setl.node.console.serving.files import files
-from setl.node.console.serving.sessions import Session
+from setl.node.console.serving.files import FILE, PAGE, files
 from setl.node.console.serving.stream import Streams
-from setl.node.console.views.watching import ClusterWatch
-from setl.node.http.token_guard import TokenGuard, client_of
+from setl.node.console.watching import ClusterWatch
+from setl.node.http.authentication import TokenGuard, client_of
 from setl.node.leading.watchdog import contact_at
 from setl.node.status import NodeStatus
 
@@ -215,7 +211,7 @@ class Console:
         return StreamingResponse(
             self._streams.events(render, stranger),
             media_type="text/event-stream",
-            headers={**headers.PAGE, "X-Accel-Buffering": "no"},
+            headers={**PAGE, "X-Accel-Buffering": "no"},
         )
 
     async def _series(self, request: Request) -> Response:
@@ -231,19 +227,19 @@ class Console:
             others = [node for node in nodes if node.nid != self._nid]
             found = await self._calls.run(partial(recorded_elsewhere, others, ident, since))
             points = merged([points, *found])
-        return JSONResponse(as_columns(points), headers=headers.PAGE)
+        return JSONResponse(as_columns(points), headers=PAGE)
 
     async def _file(self, request: Request) -> Response:
         found = files().get(request.path_params["name"])
         if found is None:
             raise HttpError(404, "Not found", "There is no such file.")
-        answer = {**headers.FILE, "ETag": found.tag}
+        answer = {**FILE, "ETag": found.tag}
         if request.headers.get("if-none-match") == found.tag:
             return Response(status_code=304, headers=answer)
         return Response(found.content, media_type=found.type, headers=answer)
 
     async def _home(self, _: Request) -> Response:
-        return RedirectResponse("/", _SEE_OTHER, headers.PAGE)
+        return RedirectResponse("/", _SEE_OTHER, PAGE)
 
     def _look_again(self) -> None:
         self._pages.forget()
@@ -265,13 +261,13 @@ class Console:
         _log.info(
             "log-in at the console", extra={"setl": {"nid": self._nid, "who": entry.session.who}}
         )
-        response = RedirectResponse(onward, _SEE_OTHER, headers.PAGE)
+        response = RedirectResponse(onward, _SEE_OTHER, PAGE)
         self._authenticator.give_cookie(response, request, entry.cookie)
         return response
 
     async def _logout(self, request: Request) -> Response:
         await self._answers.form_of_session(request)
-        response = RedirectResponse("/", _SEE_OTHER, headers.PAGE)
+        response = RedirectResponse("/", _SEE_OTHER, PAGE)
         self._authenticator.let_out(request, response)
         return response
 
@@ -288,7 +284,7 @@ class Console:
             return await self._ask_back(request, session, asked, form, view)
         await self._acting.do(session, asked, form)
         self._pages.forget()
-        return RedirectResponse(asked.onward, _SEE_OTHER, headers.PAGE)
+        return RedirectResponse(asked.onward, _SEE_OTHER, PAGE)
 
     async def _ask_back(
         self,
@@ -303,7 +299,7 @@ class Console:
         if action.look is not None:
             looked = await self._acting.look(session, asked, action.look, form)
             if looked is None:
-                return RedirectResponse(asked.page, _SEE_OTHER, headers.PAGE)
+                return RedirectResponse(asked.page, _SEE_OTHER, PAGE)
             question, form = looked.question, {**form, **looked.fields}
         else:
             question = action.question(view, asked.on, form) if action.question else ""

@@ -15,15 +15,12 @@ from setl.node.cluster.view import ClusterView
 from setl.node.console.actions.jobs import Job, Jobs
 from setl.node.console.actions.rebalancing import CLUSTER
 from setl.node.console.actions.silencing import ALARMS, SilenceRow, silence_rows
-from setl.node.console.pages.channel import channel_page
-from setl.node.console.pages.overview import overview_of
+from setl.node.console.open_loads import LoadRow, load_rows
+from setl.node.console.pages.overview import channel_page, overview_of
 from setl.node.console.pages.pipeline import pipeline_page
-from setl.node.console.serving.sessions import Session
-from setl.node.console.views.cache import CachedLooks
-from setl.node.console.views.open_loads import LoadRow, load_rows
-from setl.node.console.views.put_back import without_put_back
-from setl.node.console.views.watching import ClusterWatch
-from setl.node.console.views.work_elsewhere import work_elsewhere
+from setl.node.console.serving.authentication import Session
+from setl.node.console.under_way import without_put_back, work_elsewhere
+from setl.node.console.watching import CachedLooks, ClusterWatch
 from setl.operate.cutover.inspection import OpenCutover, open_cutovers
 
 _Cutovers = Mapping[PipelineId, OpenCutover]

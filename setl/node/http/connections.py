@@ -15,7 +15,7 @@ from typing import Any, cast
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from setl.node.http.addresses import client_name
+from setl.node.http.authentication import client_name
 
 _REFUSED = "HTTP/1.1 {} {}\r\nConnection: close\r\nContent-Length: 0\r\nRetry-After: 1\r\n\r\n"
 _ROUNDS = 6

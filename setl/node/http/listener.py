@@ -9,13 +9,32 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from setl.node.http.connections import Limits, bounded
-from setl.node.http.default_headers import DefaultHeaders
-from setl.node.http.exposure import Exposure
-from setl.node.http.forwarded import Forwarded
-from setl.node.http.known_hosts import KnownHosts
+from setl.node.http.exposure import Exposure, Forwarded, KnownHosts
+
+
+class DefaultHeaders:
+    """Has browsers take answers for what they are said to be, and nobody keep them."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        """For all answers of `application`."""
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the specification of ASGI."""
+
+        async def send_with(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.setdefault("X-Content-Type-Options", "nosniff")
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self._application(scope, receive, send_with)
+
 
 _STOP_SECONDS = 3.0
 _TICK_SECONDS = 1.0

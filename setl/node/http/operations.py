@@ -25,8 +25,8 @@ from arbiter.values import Signal, SignalState
 from setl.clock import Clock
 from setl.log import fields
 from setl.node.http import operator_requests
+from setl.node.http.authentication import UNAUTHORIZED, Gate, TokenGuard, client_of
 from setl.node.http.bounded_calls import BoundedCalls
-from setl.node.http.gate import UNAUTHORIZED, Gate
 from setl.node.http.operator_requests import (
     CancelRequest,
     ChannelRequest,
@@ -43,7 +43,6 @@ from setl.node.http.probes import (
     Reply,
     seconds,
 )
-from setl.node.http.token_guard import TokenGuard, client_of
 from setl.operate.action_log import NOT_DONE, recorded
 
 _log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from arbiter.values import Facts, PipelineId
 from arbiter.znodes import Session
 from setl.error_text import public
 from setl.node.cluster.naming import known_pipelines, meant_by
-from setl.node.cluster.public_facts import public_facts
+from setl.node.cluster.view import public_facts
 from setl.node.leading.watchdog import contact_at
 from setl.node.public_form import public_status
 from setl.node.status import NodeStatus, PipelineStatus

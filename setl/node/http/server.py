@@ -27,14 +27,13 @@ from setl.log import fields
 from setl.node.cluster.naming import known_pipelines
 from setl.node.console.console import Console, ConsoleNode, ConsoleSettings, wants_page
 from setl.node.http import overview, probes
+from setl.node.http.authentication import Readers, TokenGuard
 from setl.node.http.bounded_calls import BoundedCalls
 from setl.node.http.connections import OF_PROBES, Limits
 from setl.node.http.exposure import Exposure
 from setl.node.http.listener import Listener
 from setl.node.http.operations import Operations
 from setl.node.http.probes import OK, SERVICE_UNAVAILABLE, TOO_MANY, Moment, Reply
-from setl.node.http.readers import Readers
-from setl.node.http.token_guard import TokenGuard
 from setl.node.status import NodeStatus, as_json
 
 _log = logging.getLogger(__name__)

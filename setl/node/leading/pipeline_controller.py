@@ -23,7 +23,7 @@ from setl.errors import (
     TransientError,
     unexpected,
 )
-from setl.node.leading.not_ready import NotReady
+from setl.node.leading.fitness import NotReady
 from setl.node.leading.pipeline_thread import PipelineThread
 from setl.node.leading.record import LeadershipRecord, leadership_fields
 from setl.node.leading.run_requests import Controls, RunRequests

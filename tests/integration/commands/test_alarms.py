@@ -19,8 +19,8 @@ from setl.alarms.alarm_state import Silence
 from setl.alarms.asking import ask_for_test, end_silence, silence, stored_alarms
 from setl.alarms.settings import AlarmSettings, MailSettings, WebhookSettings
 from setl.clock import SystemClock
-from setl.node.alarms.sender import AlarmSender
-from setl.node.metrics.of_alarms import AlarmCollector
+from setl.node.alarm_sender import AlarmSender
+from setl.node.metrics import AlarmCollector
 from setl.node.status import NodeStatus
 from setl_embedded.ports import free_port
 from tests.integration.pipelines import fresh_name

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from setl.clock import SystemClock
-from setl.node.host.memory import MemoryLook
+from setl.node.host.resources import MemoryLook
 from setl.operate.units import size
 from setl_drills.nodes import Cluster
 from setl_embedded import MariaDb, ZooKeeper

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from arbiter.values import PipelineId
 from setl.channel.fields.standing_verification import StandingVerification
 from setl.channel.reading import parse_channel
-from setl.node.metrics.node_metrics import NodeCollector
+from setl.node.metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.run.verification.store import StoredVerification
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, rows, two_way

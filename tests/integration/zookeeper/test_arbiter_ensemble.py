@@ -13,8 +13,8 @@ from arbiter.servers import ask as ask_server
 from arbiter.servers import servers_of
 from arbiter.values import ChannelState, LeaderLockStatus, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
-from setl.node.zookeeper.ensemble import LOOKS
-from setl.node.zookeeper.ensemble_watch import EnsembleWatch
+from setl.node.ensemble import LOOKS
+from setl.node.ensemble_watch import EnsembleWatch
 from setl_embedded.zookeeper import ZooKeeperEnsemble
 from setl_embedded.zookeeper_security import ZooKeeperSecurity
 from tests.waiting import eventually

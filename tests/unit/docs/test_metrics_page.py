@@ -6,7 +6,7 @@ import re
 from prometheus_client.core import CounterMetricFamily
 
 from setl import errors
-from setl.node.metrics.node_metrics import CONTACTS, STATES, NodeCollector
+from setl.node.metrics import CONTACTS, STATES, NodeCollector
 from setl.node.status import NodeStatus
 
 from .pages import PAGES

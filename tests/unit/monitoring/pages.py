@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry
 
-from setl.node.metrics.node_metrics import NodeCollector
+from setl.node.metrics import NodeCollector
 from setl.node.status import NodeStatus
 
 _SUFFIXES = {"counter": ["_total"], "histogram": ["_bucket", "_count", "_sum"]}

@@ -13,7 +13,7 @@ from setl.node.console.console import ConsoleSettings
 from setl.node.http.connections import Limits
 from setl.node.http.exposure import Exposure
 from setl.node.http.server import NodeContext, NodeHttp
-from setl.node.metrics.node_metrics import NodeCollector
+from setl.node.metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
 from setl.run.measured.figures import Figures, RunState

@@ -6,8 +6,8 @@ from typing import Any
 from arbiter.snapshot import look
 from arbiter.values import Channel, ChannelState, NodeInfo, PipelineId
 from setl.alarms.settings import AlarmSettings
-from setl.node.alarms import sender as alarm_sender
-from setl.node.alarms.sender import AlarmSender
+from setl.node import alarm_sender as alarm_sender
+from setl.node.alarm_sender import AlarmSender
 from setl.node.status import NodeStatus
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 

@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from setl.node.host import allocator
+from setl.node.host import tuning
 
 # Threads that each hold and free small pieces; malloc_info tells the arenas.
 PROGRAM = """
 import ctypes, sys, threading
-from setl.node.host.allocator import share_arenas
+from setl.node.host.tuning import share_arenas
 shared = share_arenas() if sys.argv[1] == "shared" else False
 barrier = threading.Barrier(8)
 def hold():
@@ -39,7 +39,7 @@ def arenas(tmp_path, how, **environment):
     return done.stdout.strip() == "True", reported.read_text().count("<heap ")
 
 
-@pytest.mark.skipif(not allocator._is_glibc(), reason="other C libraries have no such arenas")
+@pytest.mark.skipif(not tuning._is_glibc(), reason="other C libraries have no such arenas")
 def test_threads_partition_arenas(tmp_path):
     # That many threads have as many arenas otherwise, if there are cores enough.
     _, own = arenas(tmp_path, "own")
@@ -48,7 +48,7 @@ def test_threads_partition_arenas(tmp_path):
     assert number <= 2 < own
 
 
-@pytest.mark.skipif(not allocator._is_glibc(), reason="other C libraries have no such arenas")
+@pytest.mark.skipif(not tuning._is_glibc(), reason="other C libraries have no such arenas")
 def test_a_number_that_the_environment_names_is_left(tmp_path):
     shared, number = arenas(tmp_path, "shared", MALLOC_ARENA_MAX="5")
     assert not shared
@@ -56,6 +56,6 @@ def test_a_number_that_the_environment_names_is_left(tmp_path):
 
 
 def test_other_c_libraries_are_left_alone(monkeypatch):
-    monkeypatch.setattr(allocator.os, "confstr", lambda _: None)
-    monkeypatch.setattr(allocator.ctypes, "CDLL", None)
-    assert not allocator.share_arenas()
+    monkeypatch.setattr(tuning.os, "confstr", lambda _: None)
+    monkeypatch.setattr(tuning.ctypes, "CDLL", None)
+    assert not tuning.share_arenas()

@@ -4,7 +4,7 @@ import pytest
 
 from setl.errors import TransientError
 from setl.load.target_view import TargetView
-from setl.node.leading.background_questions import BackgroundQuestions
+from setl.node.leading.stall_watch import BackgroundQuestions
 from setl.run.stalls.stall import JobView
 from tests.clocks import SetClock
 from tests.waiting import eventually

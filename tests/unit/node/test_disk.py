@@ -4,7 +4,7 @@ import tempfile
 
 import pytest
 
-from setl.node.host.disk import look_at_disk
+from setl.node.host.resources import look_at_disk
 
 
 @pytest.mark.parametrize(

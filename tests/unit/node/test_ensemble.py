@@ -4,8 +4,8 @@ import pytest
 
 from arbiter.errors import Contact
 from arbiter.servers import Answer, ask
-from setl.node.zookeeper.ensemble import after_look, lost_in, seen_of, servers_in
-from setl.node.zookeeper.ensemble_watch import EnsembleWatch
+from setl.node.ensemble import after_look, lost_in, seen_of, servers_in
+from setl.node.ensemble_watch import EnsembleWatch
 
 THREE = ("zk1:2181", "zk2:2181", "zk3:2181")
 ALL = {1, 2, 3}

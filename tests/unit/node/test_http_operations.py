@@ -15,7 +15,7 @@ from arbiter.snapshot import look
 from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.log import TextFormatter
 from setl.node.http import operations
-from setl.node.http.attempts import FREE_ATTEMPTS
+from setl.node.http.authentication import FREE_ATTEMPTS
 from setl.node.settings import NodeSettings
 from tests.waiting import eventually
 

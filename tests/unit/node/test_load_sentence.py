@@ -1,6 +1,6 @@
 import pytest
 
-from setl.node.cluster.load_sentence import load_sentence
+from setl.node.cluster.pipeline_texts import load_sentence
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from setl.node.host.memory import MemoryLook, NodeMemory
+from setl.node.host.resources import MemoryLook, NodeMemory
 from tests.unit.select.fakes import ManualClock
 from tests.waiting import eventually
 

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry
 
-from setl.node.metrics.node_metrics import CONTACTS, STATES, NodeCollector
+from setl.node.ensemble import ServerSeen
+from setl.node.metrics import CONTACTS, STATES, NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
-from setl.node.zookeeper.ensemble import ServerSeen
 from setl.run.measured.figures import (
     Figures,
     RunState,

@@ -15,7 +15,7 @@ from setl.model.batch import Batch
 from setl.model.histogram import STATEMENT_SECONDS, Histogram
 from setl.model.loaded import Loaded
 from setl.model.table_rows import OTHERS, TableRows
-from setl.node.metrics.node_metrics import NodeCollector
+from setl.node.metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus, as_json
 from setl.run.measured.distributions import MEASURES, STAGE
 from setl.run.measured.figures import Figures, VerificationFigures

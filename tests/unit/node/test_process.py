@@ -21,11 +21,11 @@ from arbiter.values import ChannelState, NodeInfo, PipelineId
 from setl.errors import FatalError
 from setl.node import process as process_module
 from setl.node.cluster.answers import KEY_HEADER
-from setl.node.engines.relay import RelayEngine
+from setl.node.engines.engine import RelayEngine
+from setl.node.ensemble import ServerSeen
 from setl.node.process import NodeProcess
 from setl.node.roles import LOAD, RELAY
 from setl.node.settings import NodeSettings
-from setl.node.zookeeper.ensemble import ServerSeen
 from setl.run.measured.figures import RunState
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 from tests.unit.node.noted_run import NotedRun
@@ -309,7 +309,7 @@ def test_a_relay_is_asked_for_no_pipeline_of_another_kind(world):
 
 def test_a_relay_process_imports_no_spark():
     # In a process of its own: others of this one have imported everything.
-    modules = "setl.cli.main, setl.node.process, setl.node.engines.relay, setl.run.relay.assembly"
+    modules = "setl.cli.main, setl.node.process, setl.node.engines.engine, setl.run.relay.assembly"
     unwanted = "{'pyspark', 'py4j'}"
     script = f"import sys, {modules}; print(sorted({unwanted} & set(sys.modules)))"
     done = subprocess.run(
@@ -398,7 +398,7 @@ def ending_connections(listening):
 
 
 def test_a_node_looks_at_every_server_of_zookeeper(world, monkeypatch):
-    monkeypatch.setattr("setl.node.zookeeper.ensemble_watch._EVERY_SECONDS", 0.05)
+    monkeypatch.setattr("setl.node.ensemble_watch._EVERY_SECONDS", 0.05)
     listening, closed = (socket.create_server(("127.0.0.1", 0)) for _ in range(2))
     addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in (listening, closed)]
     closed.close()

@@ -5,7 +5,7 @@ import sys
 
 PROGRAM = """
 import sys
-from setl.node.engines.relay import RelayEngine
+from setl.node.engines.engine import RelayEngine
 RelayEngine().start(print, bool)
 print(*sorted({"fastavro", "setl.codec.dts.wire", "setl.run.relay.assembly"} & set(sys.modules)))
 """

@@ -1,6 +1,6 @@
 import pytest
 
-from setl.node.host.thread_turns import ThreadTurns, turn
+from setl.node.host.tuning import ThreadTurns, turn
 
 
 @pytest.mark.parametrize(

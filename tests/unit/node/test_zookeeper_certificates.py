@@ -11,10 +11,8 @@ from arbiter.certificates import certificates_in
 from arbiter.errors import Contact
 from arbiter.servers import Answer
 from setl.alarms.rules import judge_certificate
-from setl.node.zookeeper.certificates import certificates_of
-from setl.node.zookeeper.ensemble import lost_in
-from setl.node.zookeeper.ensemble_watch import EnsembleWatch
-from setl.node.zookeeper.needed_certificates import all_known, expiring_in, needed_in
+from setl.node.ensemble import all_known, expiring_in, lost_in, needed_in
+from setl.node.ensemble_watch import EnsembleWatch, certificates_of
 from setl_embedded.certificates import CertificateAuthority
 
 DAY = 86_400.0

@@ -23,7 +23,7 @@ from setl.node.cluster.view import ClusterView
 from setl.node.console import dead_letters
 from setl.node.console.actions import cutting_over, moving, removal, silencing
 from setl.node.console.actions.context import ActionContext, Fields, Preview, pipeline_of
-from setl.node.console.views.open_loads import open_requests
+from setl.node.console.open_loads import open_requests
 from setl.node.stored import preference_of
 from setl.operate import questions
 from setl.operate.starting import readiness, refusal

@@ -23,9 +23,8 @@ from setl.node.console.actions.jobs import Job, Jobs
 from setl.node.console.actions.long_work import LONG_WORK
 from setl.node.console.actions.rebalancing import CLUSTER
 from setl.node.console.links import channel_link, letters_link, pipeline_link
-from setl.node.console.serving.authentication import HttpError
+from setl.node.console.serving.authentication import HttpError, Session
 from setl.node.console.serving.daemon_calls import DaemonCalls
-from setl.node.console.serving.sessions import Session
 from setl.operate.action_log import recorded
 
 _log = logging.getLogger(__name__)

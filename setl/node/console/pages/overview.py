@@ -1,4 +1,4 @@
-"""What the first page shows: what is wrong, channels as pictures, pipelines and nodes. Pure."""
+"""What the first page and the page of one channel show. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ from typing import Any
 
 from arbiter.values import EVERYTHING, Channel, NodeInfo, PipelineId
 from setl.alarms.alarm_state import lasts_for
-from setl.node.alarms.status import failing_in, firing_in, somebody_decides
-from setl.node.cluster.endpoint_texts import endpoints_of
+from setl.node.alarm_status import failing_in, firing_in, somebody_decides
+from setl.node.cluster.pipeline_texts import endpoints_of
 from setl.node.cluster.view import ClusterView, PipelineView, Standby, handover_sentence
-from setl.node.console.links import channel_link, pipeline_link
+from setl.node.console.links import channel_link, editor_link, pipeline_link
+from setl.node.console.pages.mapping import as_text
 from setl.node.console.pages.picture import NARROW, WIDE, Direction, Picture, drawn
-from setl.node.console.pages.problems import Problem, counts_of, problems_of
+from setl.node.console.pages.problems import (
+    Problem,
+    counts_of,
+    of_contact,
+    problems_of,
+    problems_with,
+)
 from setl.node.console.pages.states import CHANNEL_LOOKS, Look, look_of
 from setl.operate import units
+from setl.operate.applying import revision_of
 from setl.operate.cutover.inspection import OpenCutover
 
 MOST_ALARMS = 50
@@ -92,7 +100,7 @@ class AlarmRow:
     """A line of the table of alarms, as text.
 
     Attributes:
-        severity: see `setl.node.alarms.status.FiringAlarm`; so with the rest.
+        severity: see `setl.node.alarm_status.FiringAlarm`; so with the rest.
     """
 
     severity: str
@@ -305,4 +313,43 @@ def node_row(view: ClusterView, nid: str, here: str) -> NodeRow:
         memory_parts=", ".join(f"{name} {units.size(parts[name])}" for name in parts)
         if memory
         else "",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPage:
+    """The page of a channel."""
+
+    name: str
+    state: str
+    look: Look
+    revision: str
+    problems: tuple[Problem, ...]
+    part: ChannelPart
+    file: str
+    editor_link: str
+
+
+def channel_page(
+    view: ClusterView,
+    name: str,
+    environment: Mapping[str, str] | None = None,
+    *,
+    contact: str = "connected",
+) -> ChannelPage:
+    """The page of a channel that is in `view`; the rest is as for `overview_of`."""
+    channel = view.facts.channels[name]
+    mine = [pipeline for pipeline in view.pipelines if pipeline.ident.channel == name]
+    return ChannelPage(
+        name,
+        channel.state.value,
+        CHANNEL_LOOKS[channel.state.value],
+        revision_of(channel),
+        (
+            *of_contact(contact),
+            *(p for pipeline in mine for p in problems_with(pipeline)),
+        ),
+        channel_part(channel, view, environment),
+        as_text(channel.definition),
+        editor_link(name),
     )

@@ -7,16 +7,193 @@ from dataclasses import dataclass
 from typing import Any
 
 from arbiter.values import Channel, ChannelState, HistoryItem, PipelineId
-from setl.node.cluster.endpoint_texts import endpoints_of
-from setl.node.cluster.load_sentence import load_sentence
+from setl.node.cluster.pipeline_texts import endpoints_of, load_sentence
 from setl.node.cluster.view import ClusterView, PipelineView, handover_sentence
 from setl.node.console.links import channel_link, letters_link, series_link
 from setl.node.console.pages.mapping import MappedTable, mapped_tables
 from setl.node.console.pages.overview import PipelineRow, pipeline_row
 from setl.node.console.pages.problems import Problem, of_contact, problems_with
-from setl.node.console.pages.timeline import Timeline, timeline_of
-from setl.node.console.pages.verification import VerificationPart, verification_part
 from setl.operate import units
+
+WIDTH = 1000
+_MOST = 40
+_LEAST_WIDTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One leadership on the line.
+
+    Attributes:
+        nid: who led.
+        x: where it begins, of `WIDTH`.
+        width: how long it lasts, likewise; at least as much as can be seen.
+        number: of the node, which decides its colour and pattern.
+        title: everything about it.
+    """
+
+    nid: str
+    x: int
+    width: int
+    number: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The last leaderships.
+
+    Attributes:
+        terms: oldest first.
+        begins: when the line begins, as text.
+        ends: when it ends, as text.
+        nodes: who led, with the number of each.
+    """
+
+    terms: tuple[Term, ...] = ()
+    begins: str = ""
+    ends: str = ""
+    nodes: tuple[tuple[str, int], ...] = ()
+
+
+def timeline_of(items: Sequence[HistoryItem], now: float, *, leads: bool) -> Timeline:
+    """The last leaderships up to now.
+
+    Args:
+        items: all that is known, oldest first.
+        now: seconds since 1970 UTC.
+        leads: whether a node leads now; the last leadership ends now or is still on.
+    """
+    shown = items[-_MOST:]
+    if not shown:
+        return Timeline()
+    begins = shown[0].at
+    span = max(now - begins, 1.0)
+    numbers = {nid: n for n, nid in enumerate(dict.fromkeys(item.nid for item in shown))}
+    terms: list[Term] = []
+    for number, item in enumerate(shown):
+        following = shown[number + 1] if number + 1 < len(shown) else None
+        ends = now if following is None else following.at - _surely_without(following)
+        x = round(WIDTH * (item.at - begins) / span)
+        width = max(_LEAST_WIDTH, round(WIDTH * max(0.0, ends - item.at) / span))
+        width = min(width, WIDTH - min(x, WIDTH - _LEAST_WIDTH))
+        terms.append(
+            Term(
+                item.nid,
+                min(x, WIDTH - _LEAST_WIDTH),
+                width,
+                numbers[item.nid] % 6,
+                _title(item, ends, over=following is not None or not leads),
+            )
+        )
+    return Timeline(
+        tuple(terms),
+        units.moment(begins),
+        units.moment(now),
+        tuple((nid, n % 6) for nid, n in numbers.items()),
+    )
+
+
+def _surely_without(item: HistoryItem) -> float:
+    """Seconds before a leadership in which nobody led for certain."""
+    return (item.outage if item.outage_least is None else item.outage_least) or 0.0
+
+
+def _title(item: HistoryItem, ends: float, *, over: bool) -> str:
+    parts = [f"{item.nid}, epoch {item.epoch}: {item.reason}; since {units.moment(item.at)}"]
+    parts.append(f"for {units.duration(max(0.0, ends - item.at))}" + ("" if over else " so far"))
+    if item.outage is not None:
+        parts.append(f"outage {units.between(item.outage_least, item.outage)}")
+    if item.redelivered is not None:
+        parts.append(f"{units.count(item.redelivered, 'row', 'rows')} redelivered")
+    return ", ".join(parts)
+
+
+_KINDS = ("missing", "extra", "different", "undecided")
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRow:
+    """What was found in one table, as text."""
+
+    table: str
+    missing: str
+    extra: str
+    different: str
+    undecided: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationPart:
+    """Standing verification.
+
+    Attributes:
+        sentence: how far it is, in a sentence.
+        percent: how much of the pass is done, of 100.
+        under_way: whether a pass is.
+        findings: tables of which there is something to say.
+        unnamed: differing tables besides.
+    """
+
+    sentence: str
+    percent: int
+    under_way: bool
+    findings: Sequence[FindingRow]
+    unnamed: int
+
+
+def verification_part(
+    verification: Mapping[str, Any] | None, now: float
+) -> VerificationPart | None:
+    """What a leader tells of it, None if it tells nothing.
+
+    Args:
+        verification: `setl.run.measured.figures.VerificationFigures` as JSON.
+        now: seconds since 1970 UTC.
+    """
+    if not verification:
+        return None
+    percent, coming = (
+        round(100 * (verification.get("coverage") or 0.0)),
+        verification.get("next_at"),
+    )
+    differences = verification.get("differences") or 0
+    words = [
+        units.count(differences, "key differs", "keys differ") if differences else "nothing differs"
+    ]
+    words.append(
+        f"pass {verification.get('number', 0)} {verification.get('state', '')}, {percent} % done"
+    )
+    if verification.get("table"):
+        words.append(f"now {verification['table']}")
+    if verification.get("waits_for"):
+        words.append(f"is throttled by {verification['waits_for']}")
+    if coming is not None:
+        words.append(f"the next one in {units.duration(max(0.0, coming - now))}")
+    if verification.get("repaired"):
+        words.append(units.count(verification["repaired"], "key") + " repaired")
+    if verification.get("tables_left_out"):
+        words.append(
+            units.count(verification["tables_left_out"], "table") + " could not be compared"
+        )
+    findings: Sequence[Mapping[str, Any]] = verification.get("findings") or ()
+    return VerificationPart(
+        ", ".join(words),
+        percent,
+        coming is None,
+        [_row(found) for found in findings],
+        int(verification.get("unnamed_tables") or 0),
+    )
+
+
+def _row(found: Mapping[str, Any]) -> FindingRow:
+    return FindingRow(
+        table=str(found.get("target") or found.get("table")),
+        error=str(found.get("error") or ""),
+        **{kind: units.count(found.get(kind, 0)) for kind in _KINDS},
+    )
+
 
 MOST_TABLES = 50
 """Tables whose rows are listed, those with the most rows first."""

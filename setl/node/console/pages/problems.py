@@ -8,9 +8,8 @@ from typing import Any
 
 from arbiter.values import ChannelState, PipelineId
 from setl.node.cluster.view import NO_ANSWER, NO_LEADER, ClusterView, PipelineView
+from setl.node.ensemble import expiring_in, lost_in
 from setl.node.stored import nameless
-from setl.node.zookeeper.ensemble import lost_in
-from setl.node.zookeeper.needed_certificates import expiring_in
 from setl.operate.cutover.inspection import OpenCutover
 from setl.operate.messages import DIFFERENCES, ECHOES
 from setl.operate.units import count, duration

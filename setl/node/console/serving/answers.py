@@ -13,14 +13,14 @@ from arbiter.errors import ArbiterError
 from setl.error_text import HIDDEN
 from setl.errors import SetlError
 from setl.node.console.pages import rendering
-from setl.node.console.serving import headers
 from setl.node.console.serving.authentication import (
     Authenticator,
     HttpError,
+    Session,
     form_of,
     refuse_other_sites,
 )
-from setl.node.console.serving.sessions import Session
+from setl.node.console.serving.files import PAGE
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -68,7 +68,7 @@ class Answers:
             "notes": session.take_notes() if session else [],
         }
         html = rendering.page(template, {**around, **values})
-        return HTMLResponse(html, code, headers.PAGE)
+        return HTMLResponse(html, code, PAGE)
 
     def guarded(self, act: Endpoint) -> Endpoint:
         """An endpoint whose refusals and troubles are pages."""

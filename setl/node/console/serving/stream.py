@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from arbiter.errors import ArbiterError
-from setl.node.http.addresses import client_name
+from setl.node.http.authentication import client_name
 
 EVERY_SECONDS = 2.0
 MOST_STREAMS = 64

@@ -10,8 +10,8 @@ import yaml
 
 from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.load.deadletters.dead_letter import State
-from setl.node.console.editor import editing
-from setl.node.http.attempts import FREE_ATTEMPTS
+from setl.node.console import editor
+from setl.node.http.authentication import FREE_ATTEMPTS
 from setl.operate.applying import revision_of
 from setl.operate.starting import Readiness
 from setl.systems.finding import Finding
@@ -371,7 +371,7 @@ def test_a_file_that_is_stored_while_servers_are_looked_at_is_not_undone(
         node.operator.channels.put("shop", definition)
         return Readiness()
 
-    monkeypatch.setattr(editing, "readiness_of_file", looked_at)
+    monkeypatch.setattr(editor, "readiness_of_file", looked_at)
     page = edit(anna, "apply", FILE.replace("  - name", "  - window: 8\n    name"))
     assert "nothing was stored, so that nobody" in page.body.decode()
     assert node.operator.channels.one("shop").definition == definition

@@ -6,7 +6,7 @@ import pytest
 
 from arbiter.values import OperatorAction
 from setl.node.console.actions.jobs import Job
-from setl.node.console.views.put_back import without_put_back
+from setl.node.console.under_way import without_put_back
 from tests.unit.node.http_node import THERE
 
 ON = str(THERE)

@@ -1,7 +1,7 @@
 """Only what a node leads is recorded, of a bounded number of pipelines."""
 
 from arbiter.values import PipelineId
-from setl.node.console.figures.recording import Recorder
+from setl.node.console.figures import Recorder
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.run.measured.figures import Figures
 

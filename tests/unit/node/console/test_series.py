@@ -3,7 +3,7 @@
 import itertools
 import math
 
-from setl.node.console.figures.series import (
+from setl.node.console.figures import (
     COARSE_POINTS,
     FINE_POINTS,
     Point,

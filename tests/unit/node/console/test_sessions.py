@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from setl.node.console.serving.sessions import Sessions
-from setl.node.http.attempts import FREE_ATTEMPTS, LONGEST_WAIT, Attempts
+from setl.node.console.serving.authentication import Sessions
+from setl.node.http.authentication import FREE_ATTEMPTS, LONGEST_WAIT, Attempts
 from tests.arbiter_in_memory import ManualClock
 
 

@@ -16,17 +16,16 @@ from arbiter.values import (
     PipelineId,
 )
 from setl.model.standing import TableFinding
-from setl.node.alarms.status import AlarmStatus, FiringAlarm
+from setl.node.alarm_status import AlarmStatus, FiringAlarm
 from setl.node.cluster.view import view_of
 from setl.node.console.console import _contact_words
 from setl.node.console.pages.mapping import as_text, mapped_tables
 from setl.node.console.pages.overview import MOST_ALARMS, overview_of
 from setl.node.console.pages.picture import NARROW, WIDE, Direction, drawn
-from setl.node.console.pages.pipeline import pipeline_page
+from setl.node.console.pages.pipeline import WIDTH, pipeline_page, timeline_of
 from setl.node.console.pages.problems import problems_of
 from setl.node.console.pages.rendering import regions
 from setl.node.console.pages.states import look_of
-from setl.node.console.pages.timeline import WIDTH, timeline_of
 from setl.operate import units
 from setl.run.measured.figures import VerificationFigures
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster

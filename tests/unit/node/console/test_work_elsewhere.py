@@ -6,7 +6,7 @@ from dataclasses import replace
 from arbiter.values import OperatorAction
 from setl.node.console.actions.cli_subprocess import CliSubprocess, Output
 from setl.node.console.actions.jobs import Job
-from setl.node.console.views.work_elsewhere import work_elsewhere
+from setl.node.console.under_way import work_elsewhere
 from tests.arbiter_in_memory import MemoryArbiter
 from tests.unit.node.http_node import THERE
 from tests.waiting import eventually

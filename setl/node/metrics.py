@@ -1,18 +1,128 @@
-"""The node's figures as Prometheus metrics, collected when somebody asks."""
+"""The node's figures and alarms as Prometheus metrics, collected when somebody asks.
+
+Each table is three series. Prometheus keeps each of them, so a channel of ten thousand tables must
+not become thirty thousand series unasked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice
 from typing import Any
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
-from setl.node.metrics.by_table import MOST_TABLES, TableSeries
-from setl.node.metrics.measured import MeasuredHere, histograms_of
+from arbiter.values import PipelineId
+from setl.log import fields
+from setl.model.histogram import Histogram
+from setl.model.table_rows import OTHERS, ByTable, TableRows
+from setl.node.alarm_status import AlarmStatus
 from setl.node.status import NodeStatus, PipelineStatus
+from setl.run.measured.distributions import MEASURES, Distributions
 from setl.run.measured.figures import RunState
 from setl.run.measured.pace import Stage
+
+_log = logging.getLogger(__name__)
+
+MOST_TABLES = 100
+"""Tables of a pipeline that have series of their own, unless a node is told otherwise."""
+
+_LABELS = ("channel", "pipeline")
+
+
+class TableSeries:
+    """Makes the series; remembers of which pipelines it has told that there are too many tables."""
+
+    def __init__(self, most: int = MOST_TABLES) -> None:
+        """Series of at most so many tables of each pipeline; 0 counts all tables together."""
+        self._most = most
+        self._warned: set[tuple[str, str, int]] = set()
+
+    def collected(self, lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
+        """The families."""
+        rows = CounterMetricFamily(
+            "setl_table_rows",
+            "Rows written for changes in the stream, by table and kind",
+            labels=[*_LABELS, "table", "kind"],
+        )
+        beyond = GaugeMetricFamily(
+            "setl_table_limit_reached",
+            "1 if tables are counted together since there are too many, else 0",
+            labels=_LABELS,
+        )
+        for line in lines:
+            tables = bounded(line.figures.tables, self._most)
+            key = [line.channel, line.pipeline]
+            for name, counted in tables.items():
+                for kind in ("upserts", "deletes", "contested"):
+                    rows.add_metric([*key, name, kind], getattr(counted, kind))
+            if line.mine:
+                beyond.add_metric(key, float(OTHERS in tables))
+                if OTHERS in tables:
+                    self._add_metrics(line)
+        yield rows
+        yield beyond
+
+    def _add_metrics(self, line: PipelineStatus) -> None:
+        key = line.channel, line.pipeline, line.epoch
+        if key in self._warned:
+            return
+        # Of this pipeline only the leadership that is now.
+        self._warned = {each for each in self._warned if each[:2] != key[:2]} | {key}
+        _log.warning(
+            "tables beyond a limit are counted together in metrics",
+            extra=fields(
+                pipeline=f"{line.channel}/{line.pipeline}",
+                limit=self._most,
+                table=OTHERS,
+                hint="--metrics-tables raises the limit",
+            ),
+        )
+
+
+def bounded(tables: ByTable, most: int) -> ByTable:
+    """The tables counted first, as they are, and all others together.
+
+    Which are first never changes while a leadership lasts, so no series goes backwards.
+    """
+    own = {name: rows for name, rows in tables.items() if name != OTHERS}
+    if len(own) <= most:
+        return tables
+    remaining = dict(islice(own.items(), most))
+    rest = (rows for name, rows in tables.items() if name not in remaining)
+    return {**remaining, OTHERS: sum(rest, TableRows())}
+
+
+MeasuredHere = Mapping[PipelineId, Distributions]
+"""What was measured on this node, by pipeline."""
+
+
+def histograms_of(pipelines: MeasuredHere) -> Iterator[Metric]:
+    """One family for each measure; a pipeline has series of what was measured on this node."""
+    for measure in MEASURES:
+        labels = ["channel", "pipeline", *([measure.label] if measure.label else [])]
+        family = HistogramMetricFamily(measure.name, measure.text, labels=labels)
+        for pipeline, found in pipelines.items():
+            for (measured, label), histogram in sorted(found.items(), key=lambda item: item[0][1]):
+                if measured.name == measure.name and histogram.counts:
+                    key = [pipeline.channel, pipeline.pipeline, *([label] if measure.label else [])]
+                    family.add_metric(key, _buckets(histogram), histogram.total)
+        yield family
+
+
+def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
+    """Each bound with how many values are not above it."""
+    bounds = (*map(repr, histogram.bounds), "+Inf")
+    below = accumulate(map(float, histogram.counts))
+    return list(zip(bounds, below, strict=True))
+
 
 _COUNTERS = {
     "rows_applied": "Row changes applied, before compaction",
@@ -47,8 +157,6 @@ STATES = {
     RunState.STOPPED: 8,
 }
 """Numbers of `setl_state`, 0 for any other. Dashboards know them: never renumber, only add."""
-
-_LABELS = ("channel", "pipeline")
 
 
 class NodeCollector(Collector):
@@ -285,3 +393,45 @@ def _of_stages(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
         stalled.add_metric([*key, *why], float(bool(figures.stalled)))
     families: list[Any] = [stage, stalled]
     yield from families
+
+
+class AlarmCollector(Collector):
+    """Turns what a node knows of alarms into metrics; only the one that sends has any raised."""
+
+    def __init__(self, status: Callable[[], AlarmStatus]) -> None:
+        """Collect from a node's status."""
+        self._status = status
+
+    def collect(self) -> Iterator[Metric]:
+        """See `prometheus_client.registry.Collector`."""
+        status = self._status()
+        yield GaugeMetricFamily(
+            "setl_alarm_sender", "1 on the node that sends alarms", float(status.sends)
+        )
+        raised = GaugeMetricFamily(
+            "setl_alarm_firing",
+            "1 for each alarm that is raised, on the node that sends alarms",
+            labels=["rule", "channel", "pipeline", "subject", "severity"],
+        )
+        for alarm in status.firing:
+            raised.add_metric(
+                [alarm.rule, alarm.channel, alarm.pipeline, alarm.subject, alarm.severity], 1.0
+            )
+        yield raised
+        failures = CounterMetricFamily(
+            "setl_alarm_send_failures",
+            "Attempts to send a message that failed",
+            labels=["receiver"],
+        )
+        failing = GaugeMetricFamily(
+            "setl_alarm_receiver_failing",
+            "1 while a receiver takes no messages",
+            labels=["receiver"],
+        )
+        for name in status.receivers:
+            failures.add_metric([name], float(status.failures.get(name, 0)))
+            failing.add_metric([name], float(name in status.failing))
+        yield from (failures, failing)
+        yield CounterMetricFamily(
+            "setl_alarm_messages_dropped", "Messages that were given up", float(status.dropped)
+        )

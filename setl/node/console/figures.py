@@ -1,4 +1,4 @@
-"""Figures of one pipeline over time, kept in memory within a bound.
+"""Figures of pipelines over time, for the charts: recorded here, or asked of other nodes.
 
 The last half hour is kept point by point. What is older is kept as one point a minute, so that
 half a day fits into some ten thousand bytes. Time is passed in; nothing here has a clock.
@@ -6,10 +6,20 @@ half a day fits into some ten thousand bytes. Time is passed in; nothing here ha
 
 from __future__ import annotations
 
+import logging
 import math
+import threading
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
+from typing import Any, NamedTuple, cast
+
+from arbiter.values import NodeInfo, PipelineId
+from setl.clock import Clock
+from setl.node.cluster.answers import asked
+from setl.node.console.links import series_link
+from setl.node.status import NodeStatus, PipelineStatus
 
 FINE_SECONDS = 5.0
 FINE_POINTS = 360
@@ -141,3 +151,118 @@ def merged(all_points: Iterable[Sequence[Point]]) -> list[Point]:
     Two leaders never overlap for longer than a sample, so that the order of time is enough.
     """
     return sorted((point for points in all_points for point in points), key=lambda p: p.at)
+
+
+_log = logging.getLogger(__name__)
+
+MOST_PIPELINES = 512
+"""Pipelines that are recorded; the one that was not led for the longest time is throttled."""
+
+
+class Recorder:
+    """Keeps a series for each pipeline that this node leads or led; from any thread."""
+
+    def __init__(self, most: int = MOST_PIPELINES) -> None:
+        """Nothing is recorded yet; `most` pipelines will be."""
+        self._most = most
+        self._lock = threading.Lock()
+        self._series: dict[PipelineId, Series] = {}
+
+    def record(self, status: NodeStatus, at: float) -> None:
+        """Add a point to each pipeline that the node leads.
+
+        Args:
+            status: the node, as of now.
+            at: seconds since 1970 UTC.
+        """
+        with self._lock:
+            for line in status.pipelines:
+                if line.mine:
+                    self._add(line, at)
+
+    def points(self, pipeline: PipelineId, since: float = 0.0) -> list[Point]:
+        """What was recorded of a pipeline here; empty if nothing was."""
+        with self._lock:
+            series = self._series.get(pipeline)
+            return series.points(since) if series else []
+
+    def _add(self, line: PipelineStatus, at: float) -> None:
+        pipeline = PipelineId(line.channel, line.pipeline)
+        # The end of the dictionary is what was led last.
+        series = self._series.pop(pipeline, None) or Series()
+        self._series[pipeline] = series
+        while len(self._series) > self._most:
+            del self._series[next(iter(self._series))]
+        figures = line.figures
+        if at > series.last:
+            lag = math.nan if figures.lag is None else figures.lag
+            series.add(Point(at, lag, figures.rows_per_second, float(figures.pending)))
+
+
+class Sampler:
+    """A thread that records every few seconds, until it is stopped."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        status: Callable[[], NodeStatus],
+        clock: Clock,
+    ) -> None:
+        """Record nothing yet.
+
+        Args:
+            recorder: keeps what is recorded.
+            status: the node, as of now.
+            clock: for the time of each point.
+        """
+        self._recorder = recorder
+        self._status = status
+        self._clock = clock
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="console-sampler", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; returns at once."""
+        self._stopping.set()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(FINE_SECONDS):
+            try:
+                self._recorder.record(self._status(), self._clock.now())
+            except Exception:  # noqa: BLE001 - a defect must not end the charts for good
+                _log.exception("figures were not recorded")
+
+
+TIMEOUT = 1.5
+_AT_ONCE = 16
+_MOST_BYTES = 1 << 20
+
+
+def recorded_elsewhere(
+    nodes: Iterable[NodeInfo], pipeline: PipelineId, since: float
+) -> list[list[Point]]:
+    """What each node recorded after a time; empty for one that does not answer in time.
+
+    Args:
+        nodes: whom to ask, side by side.
+        pipeline: the pipeline.
+        since: seconds since 1970 UTC.
+    """
+    others: list[NodeInfo] = [node for node in nodes if node.http.startswith("http")]
+    if not others:
+        return []
+    with ThreadPoolExecutor(min(len(others), _AT_ONCE)) as pool:
+        addresses = [f"{n.http}{series_link(pipeline)}?since={since}&own=yes" for n in others]
+        return list(pool.map(_recorded, addresses))
+
+
+def _recorded(address: str) -> list[Point]:
+    try:
+        value = asked(address, TIMEOUT, _MOST_BYTES)
+        return of_columns(cast("dict[str, Any]", value)) if isinstance(value, dict) else []
+    except (OSError, HTTPException, ValueError, TypeError):
+        return []

@@ -1,4 +1,4 @@
-"""How much memory the processes of a node hold, for whoever operates it.
+"""How much memory the processes of a node hold, and how full the disk of its Spark is.
 
 A node is this process, the JVM of its Spark session, and the JVM's Python workers where tasks run
 on this machine. Workers on other machines are not seen.
@@ -8,12 +8,49 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
 
 import psutil
 
 from setl.clock import Clock
+
+_SPARK = "SPARK_LOCAL_DIRS"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDisk:
+    """A disk.
+
+    Attributes:
+        folder: the folder that was looked at, "" if it could not be.
+        size: bytes in all.
+        free: bytes that are free.
+    """
+
+    folder: str = ""
+    size: int = 0
+    free: int = 0
+
+
+def look_at_disk(environment: Mapping[str, str], configured: str = "") -> NodeDisk:
+    """The disk of Spark's first local folder, or of the folder for temporary files.
+
+    Args:
+        environment: of this process, whose variable wins, as with Spark.
+        configured: Spark's setting `spark.local.dir`, "" for none.
+    """
+    named = environment.get(_SPARK) or configured
+    folder = named.split(",")[0].strip() or tempfile.gettempdir()
+    try:
+        usage = shutil.disk_usage(folder)
+    except OSError:
+        return NodeDisk()
+    return NodeDisk(folder, usage.total, usage.free)
+
 
 _LOOK_SECONDS = 15.0  # one look walks all processes of the machine
 

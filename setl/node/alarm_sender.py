@@ -38,14 +38,12 @@ from setl.alarms.survey import Survey
 from setl.channel.fields.alarms import Alarms
 from setl.clock import Clock
 from setl.log import fields
-from setl.node.alarms.status import AlarmStatus, firing_alarm
+from setl.node.alarm_status import AlarmStatus, firing_alarm
 from setl.node.cluster.answers import ask_nodes
-from setl.node.cluster.public_facts import public_facts
-from setl.node.cluster.view import ClusterView, PipelineView, view_of
+from setl.node.cluster.view import ClusterView, PipelineView, public_facts, view_of
+from setl.node.ensemble import all_known, needed_in, servers_in
 from setl.node.public_form import public_status
 from setl.node.status import NodeStatus, as_json
-from setl.node.zookeeper.ensemble import servers_in
-from setl.node.zookeeper.needed_certificates import all_known, needed_in
 from setl.operate.action_log import recorded
 from setl.run.measured.figures import RunState
 

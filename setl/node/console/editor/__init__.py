@@ -1,1 +1,0 @@
-"""The channel editor: checks, plans and applies a text."""

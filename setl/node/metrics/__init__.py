@@ -1,1 +1,0 @@
-"""The node's figures as Prometheus metrics."""

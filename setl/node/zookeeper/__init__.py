@@ -1,1 +1,0 @@
-"""Looks at ZooKeeper's servers and certificates; sessions are `arbiter.session`."""
