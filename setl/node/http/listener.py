@@ -13,7 +13,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from setl.node.http.connections import Limits, bounded
-from setl.node.http.exposure import Exposure, Forwarded, KnownHosts
+from setl.node.http.exposure import Exposure
+from setl.node.http.middleware import Forwarded, KnownHosts
 
 
 class DefaultHeaders:
