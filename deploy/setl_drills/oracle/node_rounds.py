@@ -191,7 +191,8 @@ class NodeRounds:
             connection.cursor() as cursor,
         ):
             for step in steps:
-                # A tool for online changes whose shadow cannot be altered copies and swaps nothing.
+                # A tool for online changes whose shadow is refused, or that warns of rows that it
+                # could not copy as they are, copies and swaps nothing.
                 abandoned = abandoned and step.joined
                 if abandoned and step.sql.startswith(("INSERT", "RENAME")):
                     continue
@@ -203,11 +204,12 @@ class NodeRounds:
                         self._command(step.sql, schema)
                     else:
                         cursor.execute(step.bytes.replace(SCHEMA.encode(), schema.encode()))
+                        abandoned = abandoned or (_fills_shadow(step) and cursor.warning_count > 0)
                 except (pymysql.MySQLError, RuntimeError) as error:
                     if error.args and error.args[0] in _LOST:
                         raise
                     outcome.refused[len(outcome.steps)] = str(error)
-                    abandoned = step.joined and step.sql.startswith("ALTER")
+                    abandoned = abandoned or _fills_shadow(step)
                 recorder.write(step, outcome.refused.get(len(outcome.steps), ""))
                 outcome.steps.append(step)
 
@@ -235,6 +237,12 @@ class NodeRounds:
             found = [d for d in found if d.table not in tables]
         # A replica stops also where the source has other rows than it logs.
         outcome.differences = [] if outcome.replica else found
+
+
+def _fills_shadow(step: Step) -> bool:
+    """Whether a statement makes a shadow what shall replace the table."""
+    words = step.sql.partition("_gho")[0].partition("_new")[0]
+    return step.joined and words != step.sql and words.startswith(("ALTER", "INSERT"))
 
 
 def _units(steps: list[Step]) -> list[list[Step]]:
