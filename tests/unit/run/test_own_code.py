@@ -21,7 +21,7 @@ import setl
 from setl.resources import read_text
 import setl.run.runners.tasks, setl.load.worker, setl.transform.expression_tasks
 import setl.codec.dts.rows, setl.codec.binlog.rows.decoding, setl.transform.processing
-import setl.node.engines.spark
+import setl.run.spark.executors
 own = {n: m.__file__ for n, m in sys.modules.items() if n.split(".")[0] == "setl"}
 others = sorted({n.split(".")[0] for n in sys.modules})
 print(json.dumps([own, others, len(read_text("schemas", "Record.avsc"))]))

@@ -9,8 +9,8 @@ import pytest
 from py4j.protocol import Py4JError
 
 from setl.errors import ConfigurationError, TransientError
-from setl.node.engines import spark
-from setl.node.engines.spark import ContextWatch, _Seen, check_executors, wait_for_executors
+from setl.run.spark import executors
+from setl.run.spark.executors import ContextWatch, _Seen, check_executors, wait_for_executors
 from setl.run.spark.session import SparkGone
 from tests.waiting import eventually
 
@@ -74,7 +74,7 @@ def test_nobody_waits_when_the_node_is_to_end():
 
 
 def seen(host, **versions):
-    return _Seen(host, "3.11", {**spark._look().versions, **versions})
+    return _Seen(host, "3.11", {**executors._look().versions, **versions})
 
 
 def test_executors_that_have_everything_pass_in_silence(caplog):
@@ -117,7 +117,7 @@ def test_other_failures_are_what_they_are():
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(spark, "_LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(executors, "_LOOK_SECONDS", 0.02)
 
 
 def test_a_session_that_the_cluster_ends_is_reported_once(quick):
