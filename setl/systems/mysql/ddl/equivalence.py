@@ -47,6 +47,11 @@ _BY_HAND: Final = (
     " the future, add such a column without them, and fill it with an UPDATE, which replicates. Or"
     f" make it with any values, and {_LATER}"
 )
+_OF_BARE: Final = (
+    "Make the change on the target{by_hand}, and give the columns there the defaults that SHOW"
+    " CREATE TABLE shows at the source. In the future, alter such a table under"
+    " explicit_defaults_for_timestamp = 1"
+)
 _OF_FILES: Final = (
     "Nothing has to be made at the target: mark the change as done, as follows. When the source has"
     " imported the table's rows, and the pipeline runs again, load it with `setl load --replace`"
@@ -109,6 +114,10 @@ _OF_OTHERS: Final = (
 )
 _UNSURE: Final = "existing rows get values of {}, different at each site"
 _NUMBERED: Final = "it numbers rows that are there, in an order that need not be the target's"
+_BARE: Final = (
+    "the session's explicit_defaults_for_timestamp was 0, under which a MariaDB may give {} a"
+    " default and ON UPDATE of its own, or not, which two servers do not do alike"
+)
 _STARTED_SINCE: Final = (
     "but the server was started again since, or there is too much ahead of the pipeline to see"
     " whether it was"
@@ -362,6 +371,17 @@ def _why_families_differ(facts: Facts) -> str:
     return predicates.reason_families_differ(facts.effects, facts.state.types)
 
 
+def _why_defaults_differ(facts: Facts) -> str:
+    """Why columns that a statement does not name may get defaults of their own.
+
+    Whether they do hangs on no more than a comment before the same ALTER (10.11.19).
+    """
+    session = facts.session
+    if not session.mariadb or session.explicit_timestamps is not False:
+        return ""
+    return _BARE.format(", ".join(bare)) if (bare := facts.state.bare) else ""
+
+
 def _why_copies_differ(facts: Facts) -> str:
     if not facts.step.copied or facts.unread:
         return ""
@@ -397,6 +417,7 @@ OF_STATEMENTS: Final[tuple[Rule, ...]] = (
 )
 OF_ALTER: Final[tuple[Rule, ...]] = (
     Rule("columns by other names", _why_other_columns_were_read, _OF_READS),
+    Rule("defaults of TIMESTAMP columns", _why_defaults_differ, _OF_BARE),
     Rule("unknown clauses", lambda f: predicates.why_unknown(f.ddl), _OF_UNKNOWN),
 )
 # An ALTER TABLE of a table with rows. All else gives values that are in the statement, or none.

@@ -77,6 +77,8 @@ class TableState(NamedTuple):
         definitions: the type of each column with its digits.
         stored: the expression of each STORED generated column, as the server writes it.
         virtual: of each other generated column likewise.
+        bare: its TIMESTAMP columns that are NOT NULL and have no default, which only a session
+            with explicit_defaults_for_timestamp makes.
     """
 
     rows: bool = False
@@ -87,13 +89,15 @@ class TableState(NamedTuple):
     definitions: dict[str, str] = {}  # noqa: RUF012 - never changed
     stored: dict[str, str] = {}  # noqa: RUF012 - never changed
     virtual: dict[str, str] = {}  # noqa: RUF012 - never changed
+    bare: tuple[str, ...] = ()
 
 
 def state_of(connection: Connection[Any], name: tuple[str, str]) -> TableState:
     """Look at a table; pymysql's errors pass through."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT COLUMN_NAME, DATA_TYPE, EXTRA, COLUMN_TYPE, GENERATION_EXPRESSION"
+            "SELECT COLUMN_NAME, DATA_TYPE, EXTRA, COLUMN_TYPE, GENERATION_EXPRESSION,"
+            " IF(IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL, 'bare', '')"
             " FROM information_schema.COLUMNS"
             " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
             name,
@@ -115,9 +119,14 @@ def state_of(connection: Connection[Any], name: tuple[str, str]) -> TableState:
         engine == "innodb" and "partitioned" not in options,
         {column.lower(): kind.lower() for column, kind, *_ in columns},
         next((c.lower() for c, _, extra, *_ in columns if "auto_increment" in extra.lower()), ""),
-        {column.lower(): kind for column, _, _, kind, _ in columns},
-        {c.lower(): text for c, _, extra, _, text in columns if "STORED GENERATED" in extra},
-        {c.lower(): text for c, _, extra, _, text in columns if "VIRTUAL GENERATED" in extra},
+        {column.lower(): kind for column, _, _, kind, *_ in columns},
+        {c.lower(): text for c, _, extra, _, text, _ in columns if "STORED GENERATED" in extra},
+        {c.lower(): text for c, _, extra, _, text, _ in columns if "VIRTUAL GENERATED" in extra},
+        tuple(
+            column
+            for column, kind, extra, _, _, bare in columns
+            if kind.lower() == "timestamp" and bare and "GENERATED" not in extra
+        ),
     )
 
 
