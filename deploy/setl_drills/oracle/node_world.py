@@ -158,6 +158,7 @@ class NodeWorld:
 
         Raises:
             RuntimeError: it failed, and `check` is set.
+            ValueError: there is no such command, which would be refused in every history.
         """
         said = StringIO()
         with (
@@ -166,6 +167,8 @@ class NodeWorld:
             redirect_stderr(said),
         ):
             status = run(arguments)
+        if status and "Usage: setl" in said.getvalue():
+            raise ValueError(said.getvalue())
         if status and check:
             raise RuntimeError(f"setl {' '.join(arguments)} ended with {status}: {said.getvalue()}")
         return said.getvalue()
@@ -224,9 +227,7 @@ class NodeWorld:
 
     def load(self, table: str) -> None:
         """Begin to load a table again, alongside the stream."""
-        self.setl(
-            "load", f"{CHANNEL}/{PIPELINE}", "--table", table, "--replace", "--no-wait", "--yes"
-        )
+        self.setl("load", f"{CHANNEL}/{PIPELINE}", "--table", table, "--no-wait", "--yes")
 
     def roll_back_prepared(self) -> None:
         """End the XA transactions that a history has left behind, with their locks."""
