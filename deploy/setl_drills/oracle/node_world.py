@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -77,6 +78,7 @@ class NodeWorld:
         self.target = _server(target, folder, "target", 743)
         self._zookeeper = ZooKeeper(folder / "zookeeper")
         self._marks = 0
+        self._loads = False
         self._exit = ExitStack()
 
     @property
@@ -186,13 +188,13 @@ class NodeWorld:
             return str(error)
 
     def wait_applied(self, limit: float = _APPLY_LIMIT) -> Applied:
-        """Wait until the target has a mark that the source writes now."""
+        """Wait until the target has a mark that the source writes now, and loads have ended."""
         self._marks += 1
         execute(self.source, f"REPLACE INTO {_MARKS}.m VALUES (1, {self._marks})")
         began = asked = time.monotonic()
         while True:
             found = query(self.target, f"SELECT n FROM {_MARKS}.m WHERE id = 1")
-            if found and found[0][0] >= self._marks:
+            if found and found[0][0] >= self._marks and not self._is_loading():
                 return Applied("applied")
             now = time.monotonic()
             if now - asked > 0.3:
@@ -225,8 +227,16 @@ class NodeWorld:
         """Go on after `pause`."""
         self.setl("start", CHANNEL, "--no-wait")
 
+    def _is_loading(self) -> bool:
+        if not self._loads:
+            return False
+        listed = json.loads(self.setl("load", "list", f"{CHANNEL}/{PIPELINE}", "--output", "json"))
+        self._loads = any(not load["ended"] for load in listed)
+        return self._loads
+
     def load(self, table: str) -> None:
         """Begin to load a table again, alongside the stream."""
+        self._loads = True
         self.setl("load", f"{CHANNEL}/{PIPELINE}", "--table", table, "--no-wait", "--yes")
 
     def roll_back_prepared(self) -> None:
