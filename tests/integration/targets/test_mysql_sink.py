@@ -664,17 +664,23 @@ KEY_PARTS = [
     ("CHAR(4)", Kind.TEXT, "a", "\u00e9"),
     ("ENUM('a','b')", Kind.ENUM, "a", "b"),
     ("SET('a','b')", Kind.SET, "a,b", ""),
+    # Labels like these are looked for by their numbers.
+    ("ENUM('a','b','A') COLLATE utf8mb4_bin", Kind.ENUM, "a", "A"),
+    ("SET('a','b','A') COLLATE utf8mb4_bin", Kind.SET, "a,b", "b,A"),
 ]
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_deletes_find_rows_by_every_type_beside_another_column(db, count):
-    positions = "id INT, k {}, PRIMARY KEY (id, k)"
+@pytest.mark.parametrize("beside", ["INT", "VARCHAR(9) CHARACTER SET utf8mb4"])
+def test_deletes_find_rows_by_every_type_beside_another_column(db, count, beside):
+    positions = f"id {beside}, k {{}}, PRIMARY KEY (id, k)"
+    is_text = beside != "INT"
     for number, (definition, kind, first, second) in enumerate(KEY_PARTS):
-        name, columns = f"k{number}", (ID, Column("k", kind))
+        name = f"k{number}"
+        columns = (Column("id", Kind.TEXT) if is_text else ID, Column("k", kind))
         db.table(positions.format(definition), name)
-        rows = [(i, value) for i in range(count) for value in (first, second)]
+        ids = [f"i{i}" if is_text else i for i in range(count)]
+        rows = [(i, value) for i in ids for value in (first, second)]
         db.write(columns, rows, name=name, key=(0, 1))
-        gone = [(i, first) for i in range(count)]
-        db.write(columns, (), gone, name=name, key=(0, 1))
-        assert [row[0] for row in db.rows(name=name)] == list(range(count)), definition
+        db.write(columns, (), [(i, first) for i in ids], name=name, key=(0, 1))
+        assert [row[0] for row in db.rows(name=name)] == ids, definition

@@ -15,6 +15,7 @@ from setl.model.labels import is_marked, shown
 from setl.model.schema import Column, Kind
 from setl.printable import printable
 from setl.systems.mysql.load.packed import Packed, packed_rows
+from setl.systems.mysql.values.conditions import is_compared_apart
 from setl.systems.mysql.values.fit import ChangedValueError, Guard, Numbers
 from setl.systems.mysql.values.literals import encode, literal_of_bytes, render_columns
 from setl.systems.mysql.values.lost_text import is_lost
@@ -227,8 +228,11 @@ class RowStatement:
                 # In UTF-8, all text is one that has no character there.
                 names.append(f"CAST({name} AS BINARY)")
                 literals.append([_in_charset(value, charset) for value in values])
-        keys = ",".join([f"({','.join(row)})" for row in zip(*literals, strict=True)])
-        return f" AND ({','.join(names)}) IN ({keys})"
+        keys = [f"({','.join(row)})" for row in zip(*literals, strict=True)]
+        found = f"({','.join(names)})"
+        if any(is_compared_apart(column) for column in self.columns):
+            return f" AND ({' OR '.join([f'{found}={key}' for key in keys])})"
+        return f" AND {found} IN ({','.join(keys)})"
 
     def divided(self, rows: Sequence[Row], limits: Limits) -> Iterator[tuple[bytes, Sequence[Row]]]:
         """Statements for all `rows`, none above the limits, each with the rows it holds.

@@ -46,6 +46,7 @@ from setl.model.labels import LABELLED, is_numbered
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.load.row_statement import RowStatement, bytes_of
+from setl.systems.mysql.values.conditions import is_compared_apart
 from setl.systems.mysql.values.fit import as_numbers, blanks_of, guards_for, is_watched
 from setl.systems.mysql.values.lost_text import may_be_lost
 from setl.systems.mysql.values.row_text import within
@@ -350,12 +351,9 @@ def by_key(key: Sequence[Column]) -> ByKey:
     """The texts around keys of these columns of a table."""
     names = ",".join(quote(c.name) for c in key)
     charsets = {c.capacity.charset for c in key if c.capacity is not None and c.capacity.charset}
-    apart = any(c.kind is Kind.TIME or is_numbered(c) for c in key)
-    if len(key) > 1 and (apart or charsets - {"utf8mb4"}):
-        # MySQL 9.7 finds nothing for a list of rows with numbers of labels, and compares a list of
-        # one row as text: '10:00:00.000000' is not how TIME(2) is written. MariaDB 10.11 compares
-        # the bytes of a list of rows with those of the columns, whatever their charsets: ('é', 1)
-        # in UTF-8 is not found in a latin1 column.
+    if len(key) > 1 and (any(map(is_compared_apart, key)) or charsets - {"utf8mb4"}):
+        # MariaDB 10.11 compares the bytes of a list of rows with those of the columns, whatever
+        # their charsets: ('é', 1) in UTF-8 is not found in a latin1 column.
         return ByKey(f"({names})=", f" OR ({names})=", "")
     return ByKey(f"({names}) IN (", ",", ")")
 

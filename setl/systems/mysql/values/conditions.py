@@ -17,8 +17,7 @@ from setl.systems.mysql.values.literals import invalid_text, literal_of_bytes, s
 from setl.systems.mysql.values.lost_text import bytes_of_lost, is_lost, lost, may_be_lost
 
 KEYS_PER_CONDITION: Final = 500
-_ROW_BY_ROW: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET, Kind.TIME})
-"""Kinds that servers compare otherwise in a list of rows."""
+_IN_A_CHARSET: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET})
 
 
 class Condition(NamedTuple):
@@ -26,6 +25,15 @@ class Condition(NamedTuple):
 
     sql: str
     values: tuple[Any, ...]
+
+
+def is_compared_apart(column: Column) -> bool:
+    """Whether rows have to be compared one by one, and not in a list.
+
+    MySQL 9.7 finds nothing for a list of rows with numbers of labels, and compares a list of one
+    row as text: '10:00:00.000000' is not how TIME(2) is written.
+    """
+    return column.kind is Kind.TIME or is_numbered(column)
 
 
 def keyed_conditions(key: Sequence[Column], keys: Sequence[Row]) -> Iterator[Condition]:
@@ -44,11 +52,9 @@ def keyed_conditions(key: Sequence[Column], keys: Sequence[Row]) -> Iterator[Con
     for first in range(0, len(keys), KEYS_PER_CONDITION):
         some = keys[first : first + KEYS_PER_CONDITION]
         values = [literal(c, v) for row in some for c, v in zip(key, row, strict=True)]
-        if len(key) > 1 and any(column.kind in _ROW_BY_ROW for column in key):
-            # MySQL 9.7 finds nothing for a list of rows with numbers of labels.
+        if len(key) > 1 and any(c.kind in _IN_A_CHARSET or is_compared_apart(c) for c in key):
             # MariaDB 10.11 compares the bytes of a list of rows with those of the columns, whatever
-            # their charsets: ('é', 1) in UTF-8 is not found in a latin1 column. MySQL 9.7 compares
-            # a list of one row as text, and '10:00:00.000000' is not how TIME(2) is written.
+            # their charsets: ('é', 1) in UTF-8 is not found in a latin1 column.
             yield Condition(" OR ".join([f"{left} = {one}"] * len(some)), tuple(values))
         else:
             yield Condition(f"{left} IN ({', '.join([one] * len(some))})", tuple(values))
