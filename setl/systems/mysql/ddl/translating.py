@@ -27,7 +27,7 @@ from setl.systems.mysql.ddl.declared_columns import (
 from setl.systems.mysql.ddl.left_out import with_commas
 from setl.systems.mysql.ddl.table_state import TargetTable
 from setl.systems.mysql.identifiers import quote
-from setl.systems.mysql.session_functions import BY_TIME_ZONE, CLOCK, NOW
+from setl.systems.mysql.session_functions import BY_TIME_ZONE, CLOCK, NOW, OF_DAYS
 
 _TEXT: Final = frozenset({
     "CHAR", "CHARACTER", "VARCHAR", "VARCHARACTER", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT",
@@ -242,13 +242,16 @@ class _Translating:
         # Of a virtual one each reader gets what its own session makes of it, such as of a moment
         # in its time zone: nobody's values are to be kept.
         said = {t.word for t in column.tokens[at:end]}
+        # Of a TIME a MariaDB makes a date without a year, and a MySQL today's.
+        of_day = bool(said & OF_DAYS) and any(names[name] == "TIME" for name in used)
+        of_day = of_day and (stored or not self._there.mariadb)
         differs = "/" in said or (not self._there.mariadb and bool(said & _NO_MORE))
         timed = said & _BY_SESSION or any(names[name] in _MOMENTS for name in used)
-        if not stored and (timed or not differs):
+        if not stored and not of_day and (timed or not differs):
             return False
         # MariaDB pads a CHAR, or does not, as the session has it, and so stores nothing of it.
         padded = self._there.mariadb and any(names[name] in ("CHAR", "CHARACTER") for name in used)
-        if is_portable(text, exact=True) and not padded:
+        if is_portable(text, exact=True) and not padded and not of_day:
             return False
         first = at - 2 if words[at - 2 : at] == ["GENERATED", "ALWAYS"] else at
         last = end if stored or words[end : end + 1] == ["VIRTUAL"] else end - 1

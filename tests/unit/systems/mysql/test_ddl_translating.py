@@ -203,6 +203,12 @@ def test_what_is_computed_when_it_is_read_stays_so():
     plain = "CREATE TABLE t (a BLOB, v CHAR(32) , w INT AS (LENGTH(a)))"
     assert said(text, MYSQL).text == plain
     assert said(text.replace("MD5", "CRC32"), MYSQL).text == text.replace("MD5", "CRC32")
+    # Of a TIME, a date is one without a year, or today's.
+    day = "CREATE TABLE t (at TIME, v INT AS (TO_DAYS(at)), w INT AS (HOUR(at)))"
+    assert said(day).text == day
+    assert said(day, MYSQL).text == day.replace("v INT AS (TO_DAYS(at))", "v INT ")
+    day = day.replace("(TO_DAYS(at))", "(TO_DAYS(at)) STORED")
+    assert said(day).text == day.replace("v INT AS (TO_DAYS(at)) STORED", "v INT ")
 
 
 def test_a_mysql_has_no_key_over_a_whole_text():
