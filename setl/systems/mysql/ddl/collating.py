@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from pymysql.connections import Connection
 
+from setl.codec.binlog.tables.collation import charset_of
 from setl.codec.sql.names import name_of
 from setl.codec.sql.statement import quoting_of
 from setl.codec.sql.tokens import Token, text_of, tokenize
@@ -78,6 +79,27 @@ def reason_charsets_differ(statement: str, session: StatementSession) -> str:
     words = {token.word for token in tokenize(statement, quoting_of(session))}
     found = ", ".join(sorted(words & _UNNAMED))
     return f"{found} has another collation at the target" if found else ""
+
+
+def reason_backslash_changes(statement: str, session: StatementSession, *, mariadb: bool) -> str:
+    """Why a literal may get other bytes when it comes to the target in UTF-8, or "".
+
+    A server that converts a backslash to sjis takes the wide one (815F) of its two encodings. Of
+    other sets with two encodings it takes that which their clients send.
+
+    Args:
+        statement: a statement.
+        session: that ran it, whose character set the target's session gets if both are of one
+            family; literals are converted to it.
+        mariadb: whether the target is a MariaDB.
+    """
+    if charset_of(session.collation) != "sjis" or session.mariadb != mariadb:
+        return ""
+    quoting = quoting_of(session)
+    tokens = tokenize(statement, quoting)
+    if any("\\" in text_of(token, no_backslash=quoting.no_backslash) for token in tokens):
+        return "it has a backslash in a text, of which sjis, its session's character set, has two"
+    return ""
 
 
 def collated(statement: str, session: StatementSession) -> str:

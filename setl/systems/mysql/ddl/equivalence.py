@@ -19,7 +19,11 @@ from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import connect, is_mariadb
 from setl.systems.mysql.ddl import predicates
 from setl.systems.mysql.ddl.advice import not_replicated
-from setl.systems.mysql.ddl.collating import default_collations, reason_charsets_differ
+from setl.systems.mysql.ddl.collating import (
+    default_collations,
+    reason_backslash_changes,
+    reason_charsets_differ,
+)
 from setl.systems.mysql.ddl.context import ChangeContext
 from setl.systems.mysql.ddl.effects import Effects, effects_of
 from setl.systems.mysql.ddl.moved_rows import reason_partitions_differ
@@ -46,6 +50,10 @@ _BY_HAND: Final = (
     "Make the change on the target{by_hand}, with the values that the rows have at the source; in"
     " the future, add such a column without them, and fill it with an UPDATE, which replicates. Or"
     f" make it with any values, and {_LATER}"
+)
+_OF_LITERALS: Final = (
+    "Make the change on the target{by_hand}, in a session with that character set (SET NAMES); in"
+    " the future, make such a change in a session with utf8mb4"
 )
 _OF_BARE: Final = (
     "Make the change on the target{by_hand}, and give the columns there the defaults that SHOW"
@@ -368,7 +376,9 @@ def _why_partitions_differ(facts: Facts) -> str:
 def _why_families_differ(facts: Facts) -> str:
     if not facts.foreign:
         return ""
-    return predicates.reason_families_differ(facts.effects, facts.state.types)
+    effects, types = facts.effects, facts.state.types
+    computed = predicates.reason_families_differ(effects, types)
+    return computed or predicates.reason_families_convert(effects, facts.session, types)
 
 
 def _why_defaults_differ(facts: Facts) -> str:
@@ -395,6 +405,11 @@ def _why_not_reversible(facts: Facts) -> str:
     return predicates.why_not_reversible(facts.effects, facts.session)
 
 
+def _why_backslash_changes(facts: Facts) -> str:
+    mariadb = is_mariadb(facts.target)
+    return reason_backslash_changes(facts.step.statement, facts.session, mariadb=mariadb)
+
+
 def _why_texts_differ(facts: Facts) -> str:
     reason = reason_charsets_differ(facts.step.statement, facts.session)
     return "" if reason and default_collations(facts.target, facts.session) else reason
@@ -408,6 +423,7 @@ OF_NAMES: Final[tuple[Rule, ...]] = (
 # Any statement about a mapped table, whatever rows it has.
 OF_STATEMENTS: Final[tuple[Rule, ...]] = (
     Rule("bytes that are no text", lambda f: _UNREADABLE if f.unreadable else ""),
+    Rule("a backslash in sjis", _why_backslash_changes, _OF_LITERALS),
     Rule("DISCARD, IMPORT", lambda f: _ROWS_OF_FILES if f.effects.files else "", _OF_FILES),
     Rule("failed", lambda f: _FAILED.format(e) if (e := f.session.error) else "", _OF_FAILED),
     Rule("ambiguous text", lambda f: predicates.why_unclear(f.effects, f.session)),
@@ -426,7 +442,7 @@ OF_ROWS: Final[tuple[Rule, ...]] = (
     Rule("NOW()", lambda f: _OF_OTHERS if f.effects.clock and f.step.gathered else ""),
     Rule("other functions", lambda f: _UNSURE.format(n) if (n := f.unsure) else ""),
     Rule("the session", lambda f: predicates.why_session_unknown(f.effects, f.session, f.state)),
-    Rule("expressions of the other family", _why_families_differ, _OF_FAMILIES),
+    Rule("expressions and conversions of the other family", _why_families_differ, _OF_FAMILIES),
     Rule("values of rows in flight", _why_not_reversible, _OF_BOTH_WAYS),
     Rule("copied rows", _why_copies_differ, _OF_COPIES),
     Rule("AUTO_INCREMENT", lambda f: _NUMBERED if f.numbers else ""),

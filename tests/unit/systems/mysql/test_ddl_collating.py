@@ -9,6 +9,7 @@ from setl.systems.mysql.ddl.collating import (
     collated,
     default_collations,
     names_default,
+    reason_backslash_changes,
     reason_charsets_differ,
     with_default,
     with_named_default,
@@ -200,3 +201,18 @@ def test_what_names_no_default_of_a_schema(text):
     session = StatementSession("d", 0, mariadb=True)
     assert not names_default(text, session)
     assert with_named_default(text, session, "ucs2_bin") == text
+
+
+@pytest.mark.parametrize(
+    ("collation", "text", "changes"),
+    [
+        (13, r"ALTER TABLE t ADD c TEXT DEFAULT ('a\\b')", True),
+        (13, r"ALTER TABLE t ADD c TEXT DEFAULT ('a\n''b')", False),
+        (45, r"ALTER TABLE t ADD c TEXT DEFAULT ('a\\b')", False),
+        (0, r"ALTER TABLE t ADD c TEXT DEFAULT ('a\\b')", False),
+    ],
+)
+def test_a_backslash_has_two_encodings_in_sjis(collation, text, changes):
+    session = StatementSession("d", 0, mariadb=True, collation=collation)
+    assert bool(reason_backslash_changes(text, session, mariadb=True)) == changes
+    assert not reason_backslash_changes(text, session, mariadb=False)
