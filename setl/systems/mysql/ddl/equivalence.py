@@ -392,6 +392,28 @@ def _why_defaults_differ(facts: Facts) -> str:
     return _BARE.format(", ".join(bare)) if (bare := facts.state.bare) else ""
 
 
+def _why_computed_again(facts: Facts) -> str:
+    """Why STORED columns may get other values, where one family copies rows and the other not.
+
+    The source's table is asked where it can be, since such a column may be a plain one here.
+    """
+    if not facts.foreign:
+        return ""
+    state, source, name = facts.state, facts.context.target.source, facts.step.source
+    if source is not None and name is not None:
+        with closing(connect(source)) as connection:
+            state = state_of(connection, name)
+    found = [
+        *dict.fromkeys(column for part in predicates.stored_by_session(state) for column in part)
+    ]
+    if not found:
+        return ""
+    return (
+        f"it may compute {', '.join(found)} again, under its session, for rows that are there, and"
+        " MariaDB and MySQL do so for other statements"
+    )
+
+
 def _why_copies_differ(facts: Facts) -> str:
     if not facts.step.copied or facts.unread:
         return ""
@@ -443,6 +465,7 @@ OF_ROWS: Final[tuple[Rule, ...]] = (
     Rule("other functions", lambda f: _UNSURE.format(n) if (n := f.unsure) else ""),
     Rule("the session", lambda f: predicates.why_session_unknown(f.effects, f.session, f.state)),
     Rule("expressions and conversions of the other family", _why_families_differ, _OF_FAMILIES),
+    Rule("STORED columns of the other family", _why_computed_again),
     Rule("values of rows in flight", _why_not_reversible, _OF_BOTH_WAYS),
     Rule("copied rows", _why_copies_differ, _OF_COPIES),
     Rule("AUTO_INCREMENT", lambda f: _NUMBERED if f.numbers else ""),

@@ -193,6 +193,18 @@ def reason_stored_rows_differ(state: TableState, *, utc: bool = False) -> str:
     row is copied, in that session. The target's rows keep what their own sessions computed. An ENUM
     or SET is copied by its label, so that of several numbers with one label the first is left.
     """
+    by_zone, by_settings = stored_by_session(state)
+    if by_zone and not utc:
+        return _copied("computed", by_zone, _ZONE)
+    if by_settings:
+        return _copied("computed", by_settings, _SETTINGS)
+    if labelled := [c for c, kind in state.definitions.items() if _has_labels_alike(kind)]:
+        return _copied("changed", labelled, _LABELS)
+    return ""
+
+
+def stored_by_session(state: TableState) -> tuple[list[str], list[str]]:
+    """The STORED columns that depend on a session's time zone, and on its other settings."""
     expressions = {**state.virtual, **state.stored}
     said = {column: tuple(tokenize(unescaped(text))) for column, text in expressions.items()}
     by_zone: set[str] = set()
@@ -204,13 +216,7 @@ def reason_stored_rows_differ(state: TableState, *, utc: bool = False) -> str:
                 by_zone.add(column)
             if names & by_settings or any(t.word in BY_SETTINGS for t in tokens):
                 by_settings.add(column)
-    if (again := [column for column in state.stored if column in by_zone]) and not utc:
-        return _copied("computed", again, _ZONE)
-    if again := [column for column in state.stored if column in by_settings]:
-        return _copied("computed", again, _SETTINGS)
-    if labelled := [c for c, kind in state.definitions.items() if _has_labels_alike(kind)]:
-        return _copied("changed", labelled, _LABELS)
-    return ""
+    return [c for c in state.stored if c in by_zone], [c for c in state.stored if c in by_settings]
 
 
 def _has_labels_alike(definition: str) -> bool:
