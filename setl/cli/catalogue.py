@@ -41,13 +41,13 @@ class Entry:
 
 SECTIONS: Mapping[str, tuple[Entry, ...]] = {
     "Run": (
-        Entry("node", "nodes.run_node:node", "Run a node.", tidies_up=True),
+        Entry("node", "nodes.process:node", "Run a node.", tidies_up=True),
         Entry(
             "init",
             "channels.initialising:init",
             "Write a commented channel file and node configuration.",
         ),
-        Entry("relay", "nodes.run_relay:relay", "Run a relay.", tidies_up=True),
+        Entry("relay", "nodes.process:relay", "Run a relay.", tidies_up=True),
         Entry("check", "channels.checking:check", "Check a channel FILE and the servers it names."),
         Entry("plan", "channels.planning:plan", "Say what applying a channel FILE would change."),
         Entry(

@@ -3,7 +3,7 @@
 import pytest
 
 from setl.cli.main import run
-from setl.cli.nodes.http_token import refuse_weak
+from setl.cli.nodes.process import refuse_weak
 
 
 @pytest.mark.parametrize("command", ["node", "relay"])

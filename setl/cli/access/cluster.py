@@ -1,4 +1,4 @@
-"""How commands reach the cluster, and the options they share."""
+"""How commands reach the cluster and the channels stored there, and the options they share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -18,10 +18,14 @@ from arbiter.requests import Requester
 from arbiter.values import Channel, Facts, PipelineId
 from setl.cli.access.zookeeper import zookeeper_access
 from setl.cli.terminal.output import FORMATS
-from setl.cli.terminal.patience import busy
+from setl.cli.terminal.progress import busy
+from setl.errors import ConfigurationError
 from setl.node.cluster.naming import known_pipelines, meant_by
 from setl.node.stored import pipelines_of
 from setl.operate.action_log import ActionOutcome, recorded
+
+if TYPE_CHECKING:
+    from setl.channel.file import ChannelFile, Pipeline
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -173,3 +177,27 @@ def pipeline_named(facts: Facts, name: str) -> PipelineId:
         raise click.UsageError(f"{name!r} may be {' or '.join(map(str, meant))}")
     names = ", ".join(map(str, known_pipelines(facts))) or "none"
     raise click.UsageError(f"there is no pipeline {name!r}; known: {names}")
+
+
+def pipeline_config(channel: Channel, ident: PipelineId) -> Pipeline:
+    """A pipeline of a stored channel, its references resolved from this process's environment.
+
+    Raises:
+        ConfigurationError: a variable is missing here, or the channel has no such pipeline.
+    """
+    return stored_file(channel).pipeline(ident.pipeline)
+
+
+def stored_file(channel: Channel) -> ChannelFile:
+    """A stored channel's file, its references resolved from this process's environment.
+
+    Raises:
+        ConfigurationError: a variable is missing here.
+    """
+    from setl.channel.reading import resolve_and_parse  # noqa: PLC0415
+
+    try:
+        return resolve_and_parse(channel.definition, os.environ)
+    except ConfigurationError as error:
+        error.at(channel=channel.name)  # who names none has asked about many
+        raise

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from setl.cli.access.cluster import cluster_options, joined, output_option
-from setl.cli.access.user_code import make_importable, py_files_option
+from setl.cli.access.spark_options import make_importable, py_files_option
 from setl.cli.channels.checking import route_check
 from setl.cli.terminal.output import console, print_value
-from setl.cli.terminal.patience import busy_with_servers
+from setl.cli.terminal.progress import busy_with_servers
 
 if TYPE_CHECKING:
     from setl.operate.plan import Plan

@@ -9,7 +9,7 @@ from arbiter.arbiter import Arbiter
 from arbiter.values import Channel
 from setl.cli.access.cluster import AnswerNo
 from setl.cli.terminal.output import to_stderr
-from setl.cli.terminal.patience import busy_with_servers
+from setl.cli.terminal.progress import busy_with_servers
 
 if TYPE_CHECKING:
     from setl.channel.file import ChannelFile

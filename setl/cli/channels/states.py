@@ -25,7 +25,7 @@ from setl.cli.access.cluster import (
 from setl.cli.channels.starting import refuse_unready
 from setl.cli.terminal.completion import complete_channel
 from setl.cli.terminal.output import console, print_value, to_stderr
-from setl.cli.terminal.patience import busy
+from setl.cli.terminal.progress import busy
 from setl.node.cluster.view import NO_ANSWER, ClusterView, look_at
 from setl.node.stored import pipelines_of
 

@@ -21,10 +21,10 @@ from setl.cli.access.cluster import (
     output_option,
     pipeline_named,
     requester,
+    stored_file,
     timeout_option,
 )
 from setl.cli.access.spark_options import spark_options
-from setl.cli.access.stored_channels import stored_file
 from setl.cli.streams.position_waits import ClusterPositionWaiter
 from setl.cli.streams.positions import own_nid
 from setl.cli.streams.waiting import ProgressLine

@@ -17,8 +17,8 @@ from setl.cli.access.cluster import (
     cluster_options,
     joined,
     output_option,
+    pipeline_config,
 )
-from setl.cli.access.stored_channels import pipeline_config
 from setl.cli.terminal.completion import complete_channel
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.output import console, print_rows, print_value

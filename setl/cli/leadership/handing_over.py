@@ -28,7 +28,7 @@ from setl.cli.terminal.completion import complete_node, complete_pipeline
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.interruption import going_on
 from setl.cli.terminal.output import console, print_value
-from setl.cli.terminal.patience import busy
+from setl.cli.terminal.progress import busy
 from setl.cli.terminal.times import parse_time
 from setl.counting import count
 from setl.node.cluster.view import PipelineView, look_at, moment

@@ -1,12 +1,14 @@
-"""Common options and behaviour of `setl node` and `setl relay`."""
+"""The commands that run a process, `setl node` and `setl relay`, and what both do."""
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -19,8 +21,8 @@ from setl import garbage_collection
 from setl.alarms.settings import AlarmSettings
 from setl.channel.variables import ALLOWED
 from setl.cli.access.cluster import cluster_options
+from setl.cli.access.spark_options import spark_options
 from setl.cli.access.zookeeper import weaknesses, zookeeper_access
-from setl.cli.nodes.http_token import refuse_weak
 from setl.errors import ConfigurationError
 from setl.log import LEVELS, configure
 from setl.node.http.exposure import Exposure, host_and_port, host_names, networks
@@ -30,6 +32,7 @@ from setl.select.checkpoints.folder import checkpoint_folder as default_folder
 
 if TYPE_CHECKING:
     from setl.node.engines.engine import Engine
+    from setl.run.spark.session import SparkSettings
 
 _log = logging.getLogger(__name__)
 
@@ -312,3 +315,72 @@ def run_process(settings: NodeSettings, engine: Engine) -> None:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda _number, _frame: process.stop())
     process.run()
+
+
+SHORTEST = 16
+_OF_EXAMPLES = re.compile(r"change[-_ ]?me", re.IGNORECASE)
+
+
+def refuse_weak(token: str) -> None:
+    """Have a process start with a good token, or with none.
+
+    Raises:
+        ConfigurationError: the token is short, or that of an example; the text does not show it.
+    """
+    if not token:
+        return
+    if _OF_EXAMPLES.match(token):
+        wrong = "is still that of the example"
+    elif len(token) < SHORTEST:
+        wrong = f"has fewer than {SHORTEST} characters"
+    else:
+        return
+    raise ConfigurationError(
+        f"the token in SETL_HTTP_TOKEN {wrong}",
+        hint="Take a random one, the same for all nodes: `openssl rand -hex 32` makes one",
+    )
+
+
+@click.command()
+@click.option(
+    "--traces/--no-traces",
+    default=False,
+    envvar="SETL_TRACES",
+    show_default=True,
+    help="Send a trace of each batch by OpenTelemetry, to OTEL_EXPORTER_OTLP_ENDPOINT.",
+)
+@spark_options
+@process_options
+def node(settings: NodeSettings, spark: Callable[[str], SparkSettings], *, traces: bool) -> None:
+    """Run a node.
+
+    The node stands by for every started channel and leads the pipelines it wins. Pipelines to
+    Kafka are led by `setl relay`.
+    """
+    # Imported late: Spark takes a second that other commands need not wait.
+    with garbage_collection.paused():
+        from setl.node.engines.spark import SparkEngine  # noqa: PLC0415
+
+    tracer = None
+    if traces:
+        from setl.run.tracing.choice import tracer_of  # noqa: PLC0415
+
+        tracer = tracer_of(settings.nid)
+    session = spark("setl")
+    settings = replace(settings, spark_folders=session.conf.get("spark.local.dir", ""))
+    run_process(settings, SparkEngine(session, tracer))
+
+
+@click.command()
+@process_options
+def relay(settings: NodeSettings) -> None:
+    """Run a relay.
+
+    A relay is a node without Spark. It stands by for the pipelines that write to Kafka (`type:
+    dts`) and leads those it wins.
+    """
+    # Imported late: what it needs takes time that other commands need not wait.
+    with garbage_collection.paused():
+        from setl.node.engines.engine import RelayEngine  # noqa: PLC0415
+
+    run_process(settings, RelayEngine())

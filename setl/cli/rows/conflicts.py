@@ -10,8 +10,13 @@ import click
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
-from setl.cli.access.cluster import cluster_options, joined, output_option, pipelines_named
-from setl.cli.access.stored_channels import pipeline_config
+from setl.cli.access.cluster import (
+    cluster_options,
+    joined,
+    output_option,
+    pipeline_config,
+    pipelines_named,
+)
 from setl.cli.terminal.completion import complete_name
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.output import console, print_rows, print_value

@@ -20,15 +20,15 @@ from setl.cli.access.cluster import (
     cluster_options,
     joined,
     output_option,
+    pipeline_config,
     pipeline_named,
     pipelines_named,
     requester,
+    stored_file,
 )
 from setl.cli.access.spark_options import spark_options
-from setl.cli.access.stored_channels import pipeline_config, stored_file
 from setl.cli.rows.asking import leader_status, notify_leader, sent_words, short_id, wait_for_end
-from setl.cli.rows.keys_file import read_keys
-from setl.cli.rows.mapped_tables import refuse_unmapped
+from setl.cli.rows.selection import read_keys, refuse_unmapped
 from setl.cli.terminal.completion import complete_name, complete_pipeline
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.interruption import going_on

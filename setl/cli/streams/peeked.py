@@ -17,7 +17,7 @@ from arbiter.values import Channel, PipelineId
 from setl.channel.file import Pipeline
 from setl.channel.names.patterns import PatternError, TablePattern, parse_tables
 from setl.channel.reading import read_channel_definition, resolve_and_parse
-from setl.cli.access.stored_channels import pipeline_config
+from setl.cli.access.cluster import pipeline_config
 from setl.cli.terminal.output import console, to_stderr
 from setl.errors import ConfigurationError
 from setl.operate.peek.as_json import json_line

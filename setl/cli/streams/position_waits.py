@@ -12,7 +12,7 @@ from arbiter.arbiter import Arbiter
 from arbiter.errors import ArbiterError
 from arbiter.values import PipelineId
 from setl.bulk.position_waiter import Arrival, WaitOutcome
-from setl.cli.access.stored_channels import pipeline_config
+from setl.cli.access.cluster import pipeline_config
 from setl.cli.streams.positions import own_nid
 from setl.cli.streams.waiting import seen_health
 from setl.cli.terminal.output import to_stderr

@@ -19,10 +19,10 @@ from setl.cli.access.cluster import (
     cluster_options,
     joined,
     output_option,
+    pipeline_config,
     pipeline_named,
     pipelines_named,
 )
-from setl.cli.access.stored_channels import pipeline_config
 from setl.cli.terminal.completion import complete_name, complete_pipeline
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.output import console, print_rows, print_value, raise_all, to_stderr

@@ -14,10 +14,11 @@ from setl.cli.access.cluster import (
     cluster_options,
     joined,
     output_option,
+    pipeline_config,
     pipeline_named,
+    stored_file,
     timeout_option,
 )
-from setl.cli.access.stored_channels import pipeline_config, stored_file
 from setl.cli.streams.positions import own_nid
 from setl.cli.terminal.completion import complete_name
 from setl.cli.terminal.output import console, print_value, to_stderr

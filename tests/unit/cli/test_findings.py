@@ -11,7 +11,7 @@ import setl
 from arbiter.errors import Denied, Unreachable
 from setl.channel.reading import parse_channel
 from setl.cli.channels import checking
-from setl.cli.channels.findings import (
+from setl.cli.channels.checking import (
     exit_status,
     finding_row,
     not_in_scripts,

@@ -7,7 +7,7 @@ from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.channel.reading import parse_channel
 from setl.cli.access.cluster import AnswerNo
 from setl.cli.rows import asking, loading
-from setl.cli.rows.keys_file import read_keys
+from setl.cli.rows.selection import read_keys
 from setl.errors import ConfigurationError
 from setl.model.load_request import LoadRequest, RequestState, in_pieces
 from setl.run.table_loads.requests import MAX_ENDED, StoredLoadRequests

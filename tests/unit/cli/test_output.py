@@ -110,7 +110,7 @@ def test_nor_do_words_about_work_under_way():
 def test_nothing_is_printed_by_another_console():
     commands = Path(output.__file__).parents[1]
     found = [path.name for path in commands.rglob("*.py") if "import Console" in path.read_text()]
-    assert sorted(found) == ["findings.py", "literal_console.py", "output.py"]  # two for types only
+    assert sorted(found) == ["checking.py", "literal_console.py", "output.py"]  # two for types only
 
 
 ENCODINGS = pytest.mark.parametrize("encoding", ["ascii", "latin-1", "gbk"])

@@ -2,13 +2,13 @@ import sys
 
 import pytest
 
-from setl.cli.terminal import patience
+from setl.cli.terminal import progress
 from tests.waiting import eventually
 
 
 @pytest.fixture
 def soon(monkeypatch):
-    monkeypatch.setattr(patience, "_QUIET_SECONDS", 0.01)
+    monkeypatch.setattr(progress, "_QUIET_SECONDS", 0.01)
 
 
 def test_at_a_terminal_it_is_said_what_takes_long(soon, monkeypatch, capsys):
@@ -21,7 +21,7 @@ def test_at_a_terminal_it_is_said_what_takes_long(soon, monkeypatch, capsys):
 
     for words in ("asking ZooKeeper", lambda: "asking ZooKeeper"):
         said.clear()
-        with patience.busy(words):
+        with progress.busy(words):
             eventually(heard, 10)
         assert "".join(said) == "asking ZooKeeper …\n"
 
@@ -39,12 +39,12 @@ def test_what_is_quick_or_has_no_terminal_says_nothing(monkeypatch, capsys):
         def cancel(self):
             self.on = False
 
-    monkeypatch.setattr(patience.threading, "Timer", Timer)
-    with patience.busy("asking ZooKeeper"):
+    monkeypatch.setattr(progress.threading, "Timer", Timer)
+    with progress.busy("asking ZooKeeper"):
         pass
     assert not timers
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with pytest.raises(ValueError, match="went wrong"), patience.busy("asking ZooKeeper"):
+    with pytest.raises(ValueError, match="went wrong"), progress.busy("asking ZooKeeper"):
         raise ValueError("went wrong")
     assert [timer.on for timer in timers] == [False]
     assert capsys.readouterr().err == ""

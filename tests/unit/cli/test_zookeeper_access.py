@@ -5,7 +5,7 @@ import pytest
 from arbiter.access import Access, Tls
 from setl.cli import main as command
 from setl.cli.access.zookeeper import read_access, weaknesses, zookeeper_access
-from setl.cli.nodes.run_node import node
+from setl.cli.nodes.process import node
 from setl.errors import ConfigurationError
 from setl.node import process
 

@@ -219,7 +219,7 @@ def test_without_the_sdk_the_hint_is_named(monkeypatch):
 
 def test_a_node_without_traces_imports_nothing_of_it():
     code = (
-        "import sys, setl.cli.nodes.run_node, setl.node.engines.spark\n"
+        "import sys, setl.cli.nodes.process, setl.node.engines.spark\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
