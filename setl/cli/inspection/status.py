@@ -11,7 +11,7 @@ import click
 from arbiter.values import PipelineId
 from setl.alarms.alarm_state import lasts_for
 from setl.cli.access.cluster import cluster_options, joined, output_option, pipelines_named
-from setl.cli.inspection.verification_sentence import standing_sentence, verification_figures
+from setl.cli.inspection.standing_verification import standing_sentence, verification_figures
 from setl.cli.inspection.views import cutovers_of, damaged_lines, pipeline_row, standby_words
 from setl.cli.terminal.completion import complete_name
 from setl.cli.terminal.output import console, print_rows

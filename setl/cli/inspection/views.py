@@ -19,7 +19,7 @@ from setl.cli.access.cluster import (
     pipeline_named,
     pipelines_named,
 )
-from setl.cli.inspection.verification_sentence import differences_of, standing_sentence
+from setl.cli.inspection.standing_verification import differences_of, standing_sentence
 from setl.cli.terminal.completion import complete_channel, complete_name
 from setl.cli.terminal.output import console, print_rows, print_value
 from setl.node.cluster.pipeline_texts import endpoints_of, load_sentence

@@ -21,7 +21,7 @@ from setl.cli.access.cluster import (
     timeout_option,
 )
 from setl.cli.access.spark_options import spark_options
-from setl.cli.rows.standing_verification import show_standing
+from setl.cli.inspection.standing_verification import show_standing
 from setl.cli.terminal.completion import complete_channel
 from setl.cli.terminal.confirmation import yes_option
 from setl.cli.terminal.output import console, print_rows, raise_all
