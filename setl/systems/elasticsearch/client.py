@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from elastic_transport import ConnectionError as NoConnection
@@ -22,7 +22,10 @@ from setl.errors import (
     TransientError,
     UntrustedServerError,
 )
-from setl.systems.elasticsearch.bounded import BoundedNode
+from setl.systems.elasticsearch.answers import BoundedNode
+
+if TYPE_CHECKING:
+    from setl.channel.fields.endpoints import ElasticsearchTarget
 
 RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses, of a request or of one bulk item, that may be others when it is sent again."""
@@ -61,6 +64,18 @@ class ElasticEndpoint:
 def _bare(host: str) -> str:
     """An address without credentials."""
     return urlsplit(host).netloc.rpartition("@")[2] or "?"
+
+
+def elastic_endpoint(target: ElasticsearchTarget) -> ElasticEndpoint:
+    """The cluster of an Elasticsearch target."""
+    return ElasticEndpoint(
+        hosts=tuple(target.hosts),
+        user=target.user,
+        password=target.password,
+        api_key=target.api_key,
+        ca_certs=target.ca_certs,
+        request_timeout=target.request_timeout,
+    )
 
 
 def make_client(

@@ -14,8 +14,12 @@ from setl.channel.file import ElasticsearchTarget
 from setl.errors import TransientError
 from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.load.deadletters.store import Pending, Tally, tallied, too_large
-from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
-from setl.systems.elasticsearch.endpoint import elastic_endpoint
+from setl.systems.elasticsearch.client import (
+    ElasticEndpoint,
+    elastic_endpoint,
+    make_client,
+    translating,
+)
 from setl.systems.finding import Report
 
 DEAD_LETTERS: Final = "setl-deadletter"

@@ -18,18 +18,17 @@ from setl.load.target_view import LookAtTarget
 from setl.load.version_fence import VersionFence
 from setl.model.document import DocumentForm
 from setl.systems.certificates import certificate_at
+from setl.systems.elasticsearch.client import elastic_endpoint
 from setl.systems.elasticsearch.creation import ElasticsearchCreation
 from setl.systems.elasticsearch.ddl import ElasticsearchDdl
 from setl.systems.elasticsearch.deadletters import check_dead_letter_index, opened_index
 from setl.systems.elasticsearch.disks import look_at_disks
-from setl.systems.elasticsearch.endpoint import elastic_endpoint
 from setl.systems.elasticsearch.identities import index_identities
 from setl.systems.elasticsearch.index_target import DocumentShape, IndexTarget, documents_in
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.systems.elasticsearch.preflight.arriving import Arriving, arriving
 from setl.systems.elasticsearch.preflight.target import check_elasticsearch_target
-from setl.systems.elasticsearch.target_view import ClusterView
-from setl.systems.elasticsearch.write_load import look_at_writes
+from setl.systems.elasticsearch.target_view import ClusterView, look_at_writes
 from setl.systems.expiry import Expiration, ServerDisk
 from setl.systems.finding import Report
 from setl.systems.pipeline_check import PipelineCheck

@@ -9,7 +9,7 @@ import pytest
 from setl.errors import TransientError
 from setl.select.checkpoints.owner import Owner
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.write_load import look_at_writes
+from setl.systems.elasticsearch.target_view import look_at_writes
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.heartbeats.heartbeat import MysqlHeartbeat
 from setl.systems.mysql.locks.waits import look

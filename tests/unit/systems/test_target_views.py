@@ -1,7 +1,7 @@
 from setl.channel.file import ElasticsearchTarget, MysqlTarget
 from setl.errors import TransientError
 from setl.systems.elasticsearch import target_system
-from setl.systems.elasticsearch.write_load import WriteLoad
+from setl.systems.elasticsearch.target_view import WriteLoad
 from setl.systems.mysql.locks import waits as lock_waits
 from setl.systems.mysql.locks.waits import Connections
 from setl.systems.registry import system_of

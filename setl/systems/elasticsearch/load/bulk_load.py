@@ -10,19 +10,19 @@ from threading import Event
 from typing import Any, Protocol, cast
 
 from elasticsearch import ApiError, Elasticsearch
+from elasticsearch.serializer import JsonSerializer
 
 from setl.counting import count
 from setl.errors import ConfigurationError, DataError, SetlError, TransientError
 from setl.load.timings import Timings
-from setl.systems.elasticsearch.client import translating
-from setl.systems.elasticsearch.load.answers import ALL_DONE, FILTER
+from setl.systems.elasticsearch.client import ElasticEndpoint, translating
 from setl.systems.elasticsearch.load.outcomes import (
     Outcome,
     held_version,
     outcome_of,
     reason_of,
 )
-from setl.systems.elasticsearch.load.settings import BulkSettings
+from setl.systems.elasticsearch.mapping import GC_DELETES_SECONDS
 
 _TOO_LARGE = 413
 _NAMED = 3  # refused documents that an error names; the others are counted
@@ -31,6 +31,45 @@ Item = dict[str, Any]
 """One item of a bulk answer, ``{"index": {"status": 201}}``."""
 
 _DONE: Item = {"index": {"status": 200}}
+
+FILTER = "errors,items.*.status,items.*.error,items.*.result,items.*.failure_store"
+"""The ``filter_path`` of bulk requests; most of an answer is what it leaves out."""
+
+ALL_DONE = "all_done"
+"""Member of an answer in which nothing failed: the number of its items, which are left out."""
+
+# Only a filtered answer begins like this: others say in between how long they took.
+_ALL_WELL = b'{"errors":false,"items":['
+_ITEM = b'"status":'
+_NOT_WRITTEN = (b'"noop"', b'"failure_store"')
+
+
+@dataclass(frozen=True, slots=True)
+class BulkSettings:
+    """Where and how to write. Picklable and hashable: it travels with the tasks.
+
+    Attributes:
+        endpoint: the cluster.
+        actions_per_request: actions in one bulk request at most.
+        request_size: bytes above which a further action goes into the next request.
+        requests_at_once: bulk requests of one task that are under way at the same time: the next
+            one is made ready and travels while the cluster works on the one before.
+        attempts: how often items are sent that the cluster is too busy for, and requests that
+            get no answer, before the batch has to be tried again.
+        backoff: seconds to wait before the second attempt; doubled before each further one.
+        dead_letter_limit: open dead letters above which the pipeline stops; 0 stops it at the
+            first faulty row.
+        max_age: seconds after a leader has decided on a load in which it may be sent.
+    """
+
+    endpoint: ElasticEndpoint
+    actions_per_request: int = 5_000
+    request_size: int = 5 << 20
+    requests_at_once: int = 2
+    attempts: int = 5
+    backoff: float = 0.2
+    max_age: float = GC_DELETES_SECONDS / 2
+    dead_letter_limit: int = 0
 
 
 class Retry(Protocol):
@@ -257,3 +296,25 @@ def _requests(
         request.append(i)
     if request:
         yield request
+
+
+class BulkAnswers(JsonSerializer):
+    """Reads JSON as the client does, except for answers to filtered bulk requests that went well.
+
+    An answer has an item for each action, thousands of them that all say the same. Asked for no
+    more than `FILTER`, a server answers ``{"errors":false,"items":[{"index":{"result":"created",
+    "status":201}},…]}``. ``errors`` is true if an item failed. An older version that is refused
+    counts as failed. A document that is to be deleted and was not there does not, nor does one that
+    an ingest pipeline has dropped (``"result":"noop"``), nor one that was diverted to the failure
+    store. Of an answer in which all is well only the items are counted; a server that words it
+    otherwise has it read in full.
+
+    Source: https://www.elastic.co/guide/en/elasticsearch/reference/8.15/docs-bulk.html
+    """
+
+    def loads(self, data: bytes) -> Any:
+        """What the server sent; ``{ALL_DONE: count}`` for a bulk in which nothing failed."""
+        whole = data.startswith(_ALL_WELL) and data.endswith(b"]}")
+        if whole and not any(sign in data for sign in _NOT_WRITTEN):
+            return {ALL_DONE: data.count(_ITEM)}
+        return super().loads(data)

@@ -24,12 +24,10 @@ from setl.model.loaded import Loaded
 from setl.model.schema import Column
 from setl.systems.elasticsearch.client import make_client, translating
 from setl.systems.elasticsearch.deadletters import ElasticsearchDeadLetters
-from setl.systems.elasticsearch.load.answers import BulkAnswers
-from setl.systems.elasticsearch.load.bulk_load import BulkLoad
+from setl.systems.elasticsearch.load.bulk_load import BulkAnswers, BulkLoad, BulkSettings
 from setl.systems.elasticsearch.load.document_origin import check_ids
 from setl.systems.elasticsearch.load.faults import put_aside, render
 from setl.systems.elasticsearch.load.index import ensure_index
-from setl.systems.elasticsearch.load.settings import BulkSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, Final, cast
 
 from elasticsearch import ApiError, Elasticsearch
 
@@ -21,7 +21,6 @@ from setl.systems.elasticsearch.mapping import (
     takes_new_fields,
 )
 from setl.systems.elasticsearch.preflight.arriving import Arriving, Field
-from setl.systems.elasticsearch.preflight.durability import check_durability
 from setl.systems.elasticsearch.preflight.ids import check_id_field, report_odd_ids
 from setl.systems.finding import Report
 
@@ -31,6 +30,8 @@ _BLOCKS = ("write", "read_only", "read_only_allow_delete")
 
 _DEFAULT_FIELD_LIMIT = 1000
 _NO_PIPELINE = "_none"
+
+_SURE: Final = {"index": {"translog": {"durability": "request"}}}
 
 
 def check_index(
@@ -311,3 +312,26 @@ def seconds(written: str) -> float | None:
 
 def _ok(report: Report, what: str, mapping: dict[str, Any]) -> None:
     report.ok(what, mapping=mapping, lines=mapping_lines(mapping))
+
+
+def check_durability(name: str, settings: dict[str, Any], report: Report) -> None:
+    """Report an index that loses documents of which the checkpoint says that they are written.
+
+    The checkpoint is never in the index, so they are not written again.
+
+    Args:
+        name: of the index.
+        settings: what stands below ``index`` in its settings.
+        report: where to put it.
+    """
+    translog = settings.get("translog")
+    found = cast("dict[str, Any]", translog) if isinstance(translog, dict) else {}
+    durability = found.get("durability", settings.get("translog.durability"))
+    if str(durability).lower() == "async":
+        report.warning(
+            "index.translog.durability is async: if a server of the cluster fails, the last"
+            " documents that it has taken may be lost, and are not written again; compare with"
+            " `setl verify`",
+            f"PUT /{name}/_settings {json.dumps(_SURE)}",
+            code="documents-not-flushed",
+        )

@@ -1,22 +1,27 @@
-"""The checks of an Elasticsearch target: version and health, then each of its indexes."""
+"""The checks of an Elasticsearch target: TLS, version and health, then each of its indexes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from elasticsearch import Elasticsearch
 
 from setl.channel.file import ElasticsearchTarget
 from setl.load.identities import Identity
 from setl.systems.elasticsearch.answers import part
-from setl.systems.elasticsearch.client import make_client, translating
-from setl.systems.elasticsearch.endpoint import elastic_endpoint
+from setl.systems.elasticsearch.client import (
+    ElasticEndpoint,
+    elastic_endpoint,
+    make_client,
+    translating,
+)
 from setl.systems.elasticsearch.identities import index_identities
 from setl.systems.elasticsearch.preflight.arriving import Arriving
 from setl.systems.elasticsearch.preflight.indexes import check_index
-from setl.systems.elasticsearch.preflight.transport import check_transport
 from setl.systems.finding import Report
+from setl.systems.tls_findings import NOT_ENCRYPTED, TLS_MISSING, stays_here
 
 _OLDEST = 8
 
@@ -75,4 +80,25 @@ def _check_cluster(client: Elasticsearch, report: Report) -> None:
             "the cluster's health is red: some indexes cannot be written to",
             "GET _cluster/allocation/explain says why",
             code="cluster-red",
+        )
+
+
+def check_transport(endpoint: ElasticEndpoint, report: Report) -> None:
+    """Report connections without TLS that leave this machine.
+
+    With TLS the client always compares the certificate, to the system's authorities if no others
+    are named.
+    """
+    addresses = [urlsplit(host) for host in endpoint.hosts]
+    plain = [
+        address
+        for address in addresses
+        if address.scheme == "http" and not stays_here(address.hostname or "")
+    ]
+    if plain:
+        unused = ". `ca_certs` has no effect there" if endpoint.ca_certs else ""
+        report.warning(
+            f"{NOT_ENCRYPTED} ({', '.join(str(address.hostname) for address in plain)}){unused}",
+            "Write https:// in `hosts`, and `ca_certs` where the authority is your own",
+            code=TLS_MISSING,
         )

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from setl.errors import TransientError
-from setl.systems.elasticsearch import bounded
+from setl.systems.elasticsearch import answers
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
 
 MOST = 100_000
@@ -51,7 +51,7 @@ class Answering(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def answering(monkeypatch):
-    monkeypatch.setattr(bounded, "LARGEST", MOST)
+    monkeypatch.setattr(answers, "LARGEST", MOST)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     server.sent = []  # pyright: ignore[reportAttributeAccessIssue]
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))

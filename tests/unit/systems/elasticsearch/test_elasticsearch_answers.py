@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from setl.systems.elasticsearch.load.answers import ALL_DONE, BulkAnswers
+from setl.systems.elasticsearch.load.bulk_load import ALL_DONE, BulkAnswers
 
 
 def answer(*statuses, **members):

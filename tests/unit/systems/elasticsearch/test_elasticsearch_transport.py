@@ -3,7 +3,7 @@
 import pytest
 
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.preflight.transport import check_transport
+from setl.systems.elasticsearch.preflight.target import check_transport
 from setl.systems.finding import Report
 
 

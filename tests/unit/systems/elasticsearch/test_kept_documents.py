@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.systems.elasticsearch.preflight.durability import check_durability
+from setl.systems.elasticsearch.preflight.indexes import check_durability
 from setl.systems.finding import Report
 
 
