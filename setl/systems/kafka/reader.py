@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as ConsumerPartition
 
 from setl.channel.fields.kafka_endpoints import DtsSource
-from setl.errors import FatalError, PositionLostError, SetlError
+from setl.errors import ConfigurationError, FatalError, PositionLostError, SetlError
 from setl.systems.kafka.client import TopicClient
 from setl.systems.kafka.errors import translate
 from setl.systems.kafka.record import Record, TopicPartition
@@ -249,3 +249,22 @@ class TopicReader(TopicClient):
         if name == "GROUP_AUTHORIZATION_FAILED" and not self._is_member:
             return None  # the client asks for a group's coordinator that nobody needs here
         return translate(error, "source")
+
+
+def check_single(partitions: set[int]) -> None:
+    """See that a topic has one partition, as those of DTS.
+
+    Raises:
+        ConfigurationError: it has more, or there is no such topic.
+    """
+    if not partitions:
+        raise ConfigurationError(
+            "the brokers have no such topic",
+            hint="Check `topic` of the source, and what the account may see",
+        )
+    if len(partitions) > 1:
+        raise ConfigurationError(
+            f"the topic has {len(partitions)} partitions, and `mode: subscribe` can read topics"
+            " with one only",
+            hint="Use `mode: assign` with `partitions`",
+        )

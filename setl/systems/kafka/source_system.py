@@ -22,12 +22,10 @@ from setl.select.source import ReplaceableStore, Source
 from setl.select.start_point import StartPoint
 from setl.systems.expiry import Expiration, StreamRetention
 from setl.systems.finding import Report
-from setl.systems.kafka.certificates import broker_certificates
 from setl.systems.kafka.checkpoints import KafkaCheckpointStore
 from setl.systems.kafka.peek import TopicPeek
-from setl.systems.kafka.preflight.commits import check_commits
 from setl.systems.kafka.preflight.mark_probe import check_marks_arrive
-from setl.systems.kafka.preflight.source import check_dts_source
+from setl.systems.kafka.preflight.source import check_commits, check_dts_source
 from setl.systems.kafka.source.access import PartitionAccess
 from setl.systems.kafka.source.group import GroupMembership
 from setl.systems.kafka.source.positions import (
@@ -39,6 +37,7 @@ from setl.systems.kafka.source.positions import (
 from setl.systems.kafka.source.row_chunks import Mixing
 from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.kafka.stream_retention import topic_retention
+from setl.systems.kafka.tls import broker_certificates
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.preflight.load_limits import check_threads_running
 from setl.systems.mysql.preflight.origin import check_tables, open_origin

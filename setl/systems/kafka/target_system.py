@@ -13,9 +13,9 @@ from setl.load.sink import Fence, SinkSettings
 from setl.load.target_view import LookAtTarget
 from setl.systems.expiry import Expiration
 from setl.systems.finding import Report
-from setl.systems.kafka.certificates import broker_certificates
 from setl.systems.kafka.preflight.topic import check_dts_target
 from setl.systems.kafka.relay.log import KafkaRelayLog
+from setl.systems.kafka.tls import broker_certificates
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Relaying, TargetSystem
 

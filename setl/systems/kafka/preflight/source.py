@@ -1,4 +1,4 @@
-"""The checks of a DTS source: brokers, account, topic, partition and where to start."""
+"""The checks of a DTS source: brokers, account, topic, partition, where to start, commits."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from setl.errors import PositionLostError, SetlError, TransientError
 from setl.systems.finding import Report
 from setl.systems.kafka.by_time import SEARCH_SECONDS, position_at_time
 from setl.systems.kafka.partition import PartitionView
-from setl.systems.kafka.preflight.transport import check_transport
-from setl.systems.kafka.reader import TopicReader, reader_and_partitions
+from setl.systems.kafka.reader import TopicReader, check_single, open_reader, reader_and_partitions
 from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.settings import source_settings
-from setl.systems.kafka.single import check_single
+from setl.systems.kafka.tls import check_transport
 
 _TIMEOUT = 5.0
 
@@ -106,3 +105,21 @@ def _check_topic(
             )
             return
     report.ok(f"the topic {source.topic} has records {bounds.first} to {bounds.end}")
+
+
+def check_commits(source: DtsSource, report: Report) -> None:
+    """See that the account may read the group's commits; whether it may commit shows only then."""
+    try:
+        reader = open_reader(source, _TIMEOUT, few=True)
+        try:
+            reader.committed(source.partition)
+        finally:
+            reader.close()
+    except SetlError as error:
+        report.error(
+            f"the commits of the group {source.sid} cannot be read: {error.message}",
+            "Allow the account READ on the group, or choose another `checkpoint`",
+            code="kafka-commits",
+        )
+    else:
+        report.ok(f"the commits of the group {source.sid} can be read")

@@ -11,8 +11,8 @@ from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, Reso
 
 from setl.channel.fields.kafka_endpoints import DtsTarget
 from setl.systems.finding import Report
-from setl.systems.kafka.preflight.transport import check_transport
 from setl.systems.kafka.settings import target_settings
+from setl.systems.kafka.tls import check_transport
 
 _T = TypeVar("_T")
 _TIMEOUT: Final = 5.0

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from setl.channel.file import DtsSource
 from setl.clock import Clock
 from setl.errors import ConfigurationError, SetlError
-from setl.systems.kafka.reader import TopicReader, reader_and_partitions
+from setl.systems.kafka.reader import TopicReader, check_single, reader_and_partitions
 from setl.systems.kafka.record import TopicPartition
-from setl.systems.kafka.single import check_single
 from setl.systems.kafka.source.search import TopicSearch
 
 

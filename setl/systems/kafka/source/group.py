@@ -20,9 +20,8 @@ from setl.channel.file import DtsSource
 from setl.clock import Clock, SystemClock
 from setl.errors import FatalError, SetlError, TransientError
 from setl.log import fields
-from setl.systems.kafka.reader import TopicReader, reader_and_partitions
+from setl.systems.kafka.reader import TopicReader, check_single, reader_and_partitions
 from setl.systems.kafka.record import TopicPartition
-from setl.systems.kafka.single import check_single
 
 _LOG = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from setl.channel.reading import parse_channel
 from setl.channel.text.problems import ChannelFileError
 from setl.errors import ConfigurationError
 from setl.systems.finding import Report
-from setl.systems.kafka.preflight.transport import check_transport
 from setl.systems.kafka.reader import TopicReader
 from setl.systems.kafka.settings import source_settings
+from setl.systems.kafka.tls import check_transport
 from tests.unit.channel.channels import DTS, changed
 from tests.unit.systems.kafka.fake_reader import config
 

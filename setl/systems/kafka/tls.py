@@ -1,10 +1,13 @@
-"""Checks whether somebody could read or change the traffic between setl and the brokers."""
+"""TLS to the brokers: who could read or change the traffic, and when certificates expire."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from setl.systems.certificates import certificate_at
+from setl.systems.expiry import Expiration
 from setl.systems.finding import Report
 from setl.systems.tls_findings import NOT_ENCRYPTED, TLS_MISSING, TLS_UNVERIFIED, stays_here
 
@@ -41,3 +44,18 @@ def check_transport(settings: Mapping[str, Any], report: Report) -> None:
             " brokers certificates with the names that `brokers` has",
             code=TLS_UNVERIFIED,
         )
+
+
+def broker_certificates(brokers: Sequence[str], ca: str) -> Sequence[Expiration]:
+    """Of each broker that a channel file names; none where `ssl_ca` is not given.
+
+    Raises:
+        TransientError: a broker does not answer.
+    """
+    found: list[Expiration] = []
+    for broker in brokers if ca else ():
+        host, _, port = broker.rpartition(":")
+        seen = certificate_at(host.strip("[]"), int(port), ca)
+        if seen is not None:
+            found.append(replace(seen, of=broker))  # as the file writes it, with its brackets
+    return found
