@@ -1,4 +1,4 @@
-"""A relay's log in memory, for exact faults: see setl.relay.log.RelayLog."""
+"""A relay's log in memory, for exact faults: see setl.relay.ports.RelayLog."""
 
 from typing import NamedTuple
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from setl.codec.binlog.event import COMPRESSED_ROWS
+from setl.codec.binlog.inflation import images_bytes
 from setl.codec.dts.relayed import HEARTBEAT, RelayPosition
 from setl.codec.row_codec import RowCodec, single_entries
 from setl.errors import FatalError, SetlError
@@ -19,11 +21,9 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.unlogged_columns import unlogged_error
 from setl.relay.interceptor import Forwarding, Interceptor
-from setl.relay.ordinals import Ordinals
 from setl.relay.partitioning import Partitioner
 from setl.relay.serializer import Serializer, binlog_position, record_id
-from setl.relay.tails import TailsAhead
-from setl.relay.topic_contents import TopicContents
+from setl.relay.topic_contents import TailsAhead, TopicContents
 from setl.relay.transaction import Outgoing, RowsEntry, Transaction, relay_transaction
 
 _FILE_START = 4  # behind the magic number that every binlog file begins with
@@ -287,3 +287,49 @@ class Sequencer:
         """Go on at the beginning of another file, with these GTIDs executed."""
         self._boundary = BinlogPosition(position.file, _FILE_START, gtid, position.origin)
         self._ahead.at_boundary(self._boundary)
+
+
+class Ordinals:
+    """Counts along one transaction after another.
+
+    What an entry ends with has the distance in the binlog from the boundary before the transaction
+    to there, and the rows of an entry have the numbers up to that one: any row takes a byte at
+    least. Where the binlog is compressed it may take less, and rows are counted as the bytes that
+    they would take otherwise. Both are the same whatever tables are mapped, and known without
+    decoding those that are not.
+    """
+
+    def __init__(self) -> None:
+        """No transaction has begun."""
+        self._begin = 0
+        self.last = 0
+
+    def begin(self, boundary: BinlogPosition) -> None:
+        """A transaction begins behind a boundary."""
+        self._begin = boundary.offset
+        self.last = 0
+
+    def advance(self, entry: Entry, position: BinlogPosition) -> int:
+        """The ordinal of what the next entry ends with; every entry has to be given.
+
+        Raises:
+            FatalError: it is compressed, and damaged.
+        """
+        size = 1
+        if entry.kind is EntryKind.ROWS:
+            payload = entry.payload
+            size = len(payload)
+            if size > 4 and payload[4] in COMPRESSED_ROWS:
+                size = _plain_bytes(payload)
+        self.last = max(position.offset - self._begin, self.last + size)
+        return self.last
+
+
+def _plain_bytes(event: bytes) -> int:
+    try:
+        return images_bytes(event)
+    except (ValueError, LookupError) as error:
+        raise FatalError(
+            f"a compressed event in the binlog is damaged: {error}",
+            hint="Check the binlog with mysqlbinlog --verify-binlog-checksum on the source",
+        ) from error

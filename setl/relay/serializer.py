@@ -132,7 +132,7 @@ class DtsTransactionSerializer:
 def record_id(position: BinlogPosition) -> int:
     """The id of what stands at a position of the binlog; grows along it.
 
-    Inside a transaction ids count on from its boundary, by `setl.relay.ordinals`. In one that
+    Inside a transaction ids count on from its boundary, by `setl.relay.sequence`. In one that
     is compressed they grow beyond its end, and may be found again in the next ones.
     """
     return (binlog_file_number(position.file) << _FILE_ID_BITS) + position.offset

@@ -18,7 +18,7 @@ from setl.relay.topic_contents import TopicContents
 class Outgoing(NamedTuple):
     """A record to send.
 
-    The arguments of `setl.relay.log.RelayLog.append`, in their order.
+    The arguments of `setl.relay.ports.RelayLog.append`, in their order.
 
     Attributes:
         partition: where to.

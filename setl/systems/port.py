@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from setl.load.key_actions import KeyActions
     from setl.load.sink import Fence, RefuseTargets, SchemaChanges, SinkSettings
     from setl.model.position import Position
-    from setl.relay.log import RelayLog
-    from setl.relay.tables import RelayedTables
+    from setl.relay.ports import RelayedTables, RelayLog
     from setl.select.checkpoints.note import Notes
     from setl.select.checkpoints.owner import Owner
     from setl.select.checkpoints.turn import Turns

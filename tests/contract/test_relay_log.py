@@ -1,4 +1,4 @@
-"""What every log of a relay promises (setl.relay.log.RelayLog)."""
+"""What every log of a relay promises (setl.relay.ports.RelayLog)."""
 
 import threading
 import time

@@ -70,7 +70,7 @@ class RelayPosition(NamedTuple):
         transaction: the transaction it is of. A heartbeat stands before the next one.
         ordinal: 0 for a BEGIN; for a row, or DDL inside the transaction, a number that grows
             along it, with gaps, and is the same each time the binlog is read, see
-            `setl.relay.ordinals`; `LAST` for its
+            `setl.relay.sequence`; `LAST` for its
             COMMIT, and for DDL that stands alone; `HEARTBEAT` for a heartbeat, which may be
             repeated.
     """

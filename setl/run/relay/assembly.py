@@ -13,10 +13,10 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
 from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import Partitioner
+from setl.relay.ports import RelayedTables
 from setl.relay.resume import Tails
 from setl.relay.sequence import Sequencer
 from setl.relay.serializer import DtsSerializer
-from setl.relay.tables import RelayedTables
 from setl.run.checkpoints.stores import store_of
 from setl.run.measured.progress import Progress
 from setl.run.relay.work import RelayWork, SequencerFactory

@@ -18,7 +18,7 @@ from setl.model.checkpoint import Checkpoint, KnownTargets
 from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.table_load import TableLoad
-from setl.relay.log import RelayLog
+from setl.relay.ports import RelayLog
 from setl.relay.resume import Tails, resumption, with_written
 from setl.relay.sequence import Sequencer
 from setl.relay.transaction import Outgoing

@@ -13,7 +13,7 @@ from setl.clock import SystemClock
 from setl.codec.dts.row_chunks import MOST_BYTES, MOST_RECORDS
 from setl.errors import ConfigurationError
 from setl.model.position import KafkaPosition, Position
-from setl.relay.tables import RelayedTables
+from setl.relay.ports import RelayedTables
 from setl.select.checkpoints.note import Notes
 from setl.select.checkpoints.owner import Owner
 from setl.select.checkpoints.turn import Turns

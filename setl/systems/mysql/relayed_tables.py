@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 
 class MysqlRelayedTables:
-    """The `setl.relay.tables.RelayedTables` of a MySQL server, asked for each time."""
+    """The `setl.relay.ports.RelayedTables` of a MySQL server, asked for each time."""
 
     def __init__(self, endpoint: MysqlEndpoint) -> None:
         """Nothing is asked yet."""

@@ -18,7 +18,7 @@ from setl.clock import SystemClock
 from setl.codec.binlog.rows.row_chunks import MOST_BYTES, MOST_EVENTS
 from setl.errors import ConfigurationError
 from setl.model.position import BinlogPosition, Position
-from setl.relay.tables import RelayedTables
+from setl.relay.ports import RelayedTables
 from setl.select.checkpoints.note import Notes
 from setl.select.checkpoints.owner import Owner
 from setl.select.checkpoints.turn import Turns

@@ -12,9 +12,8 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl.relay.interceptor import Interceptor
-from setl.relay.ordinals import Ordinals
 from setl.relay.partitioning import Partitioner
-from setl.relay.sequence import Sequencer
+from setl.relay.sequence import Ordinals, Sequencer
 from tests.unit.codec.binlog_events import START, EventWriter, entries_of, field, names
 from tests.unit.relay.relay_streams import AsText, ShopIsMapped, position
 

@@ -21,7 +21,7 @@ _SENDERS = {
 
 
 class KafkaRelayLog:
-    """A topic that one leader at a time appends to; see `setl.relay.log.RelayLog`.
+    """A topic that one leader at a time appends to; see `setl.relay.ports.RelayLog`.
 
     Attributes:
         partitions: how many the topic has, from `take_over` on; 0 before.

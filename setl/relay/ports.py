@@ -1,7 +1,8 @@
-"""The port of a relay: a log in partitions, to which one leader at a time appends."""
+"""The ports of a relay: the log that it appends to, and what it asks its source alongside."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from setl.codec.dts.relayed import RelayPosition
@@ -94,4 +95,24 @@ class RelayLog(Protocol):
 
     def close(self) -> None:
         """Drop what is not flushed, and the connections. Safe to call twice."""
+        ...
+
+
+class RelayedTables(Protocol):
+    """What the source says about itself and its tables, asked for each time."""
+
+    def server_version(self) -> str:
+        """The version as the server tells it. Raises SetlError."""
+        ...
+
+    def unique_keys(self, schema: str, table: str) -> Mapping[str, tuple[str, ...]]:
+        """Columns of each unique key but the primary one, by its name.
+
+        They are those of today, and the rows may be of yesterday; whoever writes them into
+        records leaves out what does not fit.
+
+        Raises:
+            TransientError: the source does not answer.
+            ConfigurationError: it refuses the account.
+        """
         ...
