@@ -1,11 +1,17 @@
-"""What a rule says of a pipeline or a node at one moment."""
+"""What a rule says of a pipeline or a node at one moment, and from when on of what expires."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 Severity = Literal["critical", "warning"]
+
+CRITICAL_PART: Final = 4
+"""It is critical in the last of so many parts of that time."""
+
+_MOST: Final = 14 * 86_400.0
+_PART_OF_LIFE: Final = 6
 
 
 class AlarmKey(NamedTuple):
@@ -56,3 +62,16 @@ class Judgement:
     patience: float = 0.0
     calm: float = 60.0
     repeat: float = 4 * 3600.0
+
+
+def seconds_before(begins: float | None, expires: float) -> float:
+    """Seconds before its end from which on people have to know of it.
+
+    Who renews by a program has certificates of a few days, and renews them when about a third is
+    left. 14 days before their end they would not even be there.
+
+    Args:
+        begins: since when it is valid, seconds since 1970 UTC; None if nobody knows.
+        expires: until when.
+    """
+    return _MOST if begins is None else min(_MOST, (expires - begins) / _PART_OF_LIFE)

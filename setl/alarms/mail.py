@@ -20,7 +20,7 @@ _OF_ANOTHER_HOST = (62, 64)
 
 
 class Mail:
-    """See `setl.alarms.receiver.Receiver`."""
+    """See `setl.alarms.receivers.Receiver`."""
 
     def __init__(self, settings: MailSettings, *, cluster: str, node: str, seconds: float) -> None:
         """Nothing is connected yet.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from setl.alarms.expiring import CRITICAL_PART, seconds_before
-from setl.alarms.judgement import AlarmKey, Judgement, Severity
+from setl.alarms.judgement import CRITICAL_PART, AlarmKey, Judgement, Severity, seconds_before
 from setl.error_text import public
 from setl.operate.messages import DIFFERENCES, ECHOES
 from setl.operate.units import count, duration, size

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from setl.alarms.alarm_state import Notice
-from setl.alarms.receiver import Receiver
+from setl.alarms.receivers import Receiver
 from setl.clock import Clock
 from setl.errors import SetlError
 from setl.log import fields

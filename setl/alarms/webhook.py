@@ -22,7 +22,7 @@ _LONGEST_ANSWER = 200  # characters of an answer that are shown
 
 
 class Webhook:
-    """See `setl.alarms.receiver.Receiver`. Follows no redirection."""
+    """See `setl.alarms.receivers.Receiver`. Follows no redirection."""
 
     def __init__(
         self, settings: WebhookSettings, *, cluster: str, node: str, seconds: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from setl.alarms.expiring import CRITICAL_PART, seconds_before
+from setl.alarms.judgement import CRITICAL_PART, seconds_before
 from setl.operate.units import duration
 
 CertificateKind = Literal["client", "authority", "server"]
