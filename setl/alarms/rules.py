@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from setl.alarms.judgement import CRITICAL_PART, AlarmKey, Judgement, Severity, seconds_before
 from setl.error_text import public
-from setl.operate.messages import DIFFERENCES, ECHOES
-from setl.operate.units import count, duration, size
+from setl.operate.units import DIFFERENCES, ECHOES, count, duration, size
 from setl.systems.expiry import ServerDisk
 
 if TYPE_CHECKING:

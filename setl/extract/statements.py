@@ -92,7 +92,7 @@ class SkippedStatements:
         Args:
             is_mapped: whether rows of a table go anywhere.
             accepts: whether the pipeline is to live with something, by its name, see
-                `setl.operate.acceptance`.
+                `setl.operate.check.with_accepted`.
             effects: asks the source; without it nothing passes but what is accepted.
         """
         self._is_mapped = is_mapped

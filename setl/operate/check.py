@@ -7,10 +7,11 @@ for; and nothing but a defect raises: a server that does not answer is a finding
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from setl.channel.file import ChannelFile
+from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.relations.directions import (
     comes_back,
     is_two_way,
@@ -19,10 +20,8 @@ from setl.channel.relations.directions import (
 )
 from setl.channel.relations.overwriting import overwritten_by_loads
 from setl.channel.routes.routing import Router
-from setl.operate.acceptance import with_accepted
-from setl.operate.mistaken_echoes import mistaken_for_echoes
 from setl.select.checkpoints.container import container_sign, lost_with_container
-from setl.systems.finding import Finding, Report
+from setl.systems.finding import FOUND_LATER, Finding, Report, accepting
 from setl.systems.pipeline_check import ExpressionCheck, PipelineCheck
 from setl.systems.port import CreatingTarget
 from setl.systems.registry import system_of
@@ -122,3 +121,66 @@ def check_pipeline(check: PipelineCheck) -> list[Finding]:
         system_of(pipeline.source).preflight(check, source)
         system_of(pipeline.target).preflight(check, target)
     return findings
+
+
+def with_accepted(pipeline: Pipeline, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings of a pipeline, those that its `accept` names as accepted.
+
+    An error that keeps the channel from working cannot be accepted, and says so. An entry that
+    names nothing that was found is a warning: what it accepted has gone, and the next thing of
+    that name would pass unseen. That is not said where a server did not answer.
+    """
+    used: set[str] = set()
+    result: list[Finding] = []
+    for finding in findings:
+        names = accepting(pipeline.accept, finding.id)
+        if finding.level in ("ok", "accepted") or not names:
+            result.append(finding)
+            continue
+        used.update(names)
+        if finding.acceptable:
+            result.append(replace(finding, level="accepted"))
+        else:
+            advice = "This cannot be accepted: the channel would not work"
+            result.append(replace(finding, hint=(*finding.hint, advice)))
+    if any(finding.unseen for finding in findings):
+        return result
+    result += [
+        Finding(
+            "warning",
+            f"`accept` names {pattern}, of which nothing was found",
+            pipeline.name,
+            ("Remove it",),
+            code="accept-unused",
+        )
+        for pattern in pipeline.accept
+        if pattern not in used and pattern.partition("@")[0] not in FOUND_LATER
+    ]
+    return result
+
+
+def mistaken_for_echoes(file: ChannelFile, pipeline: Pipeline) -> list[str]:
+    """Names of pipelines of the channel whose changes `pipeline` would drop on their way on.
+
+    A pipeline drops every transaction that carries its channel's mark, wherever it came from. That
+    is right for the way back of a two-way channel, where such a change came from the target. It is
+    wrong for a third pipeline: one that feeds an index from site A would never see what arrives at
+    A from site B, and nothing would fail.
+
+    Servers are compared as they are written; of what database a DTS source is, it may not say.
+    """
+    origin, site = pipeline.source.origin, pipeline.target.site
+    if origin is None or pipeline.target.is_log:
+        return []  # a relay drops nothing
+    source = (origin.host, origin.port)
+    names: list[str] = []
+    for other in file.pipelines:
+        if other is pipeline or other.target.site != source:
+            continue
+        origin = other.source.origin
+        # If no database is named, it may be the target's subscription.
+        address = site if origin is None else (origin.host, origin.port)
+        comes_back = site is not None and address == site
+        if not comes_back:
+            names.append(other.name)
+    return names

@@ -22,7 +22,7 @@ from setl.operate.applying import revision_of, stored_channel
 from setl.operate.check import check_channel
 from setl.operate.dead_letters import WAITING, letters_of
 from setl.operate.plan import Change, Plan, plan_of
-from setl.operate.positions.used_starts import without_used_starts
+from setl.operate.positions.stored import without_used_starts
 from setl.systems.finding import Finding
 from setl.systems.pipeline_check import ExpressionCheck
 from setl.systems.registry import system_of

@@ -12,7 +12,7 @@ from setl.channel.reading import resolve_and_parse
 from setl.channel.text.problems import ChannelFileError
 from setl.counting import count
 from setl.operate.check import check_channel
-from setl.operate.positions.used_starts import without_used_starts
+from setl.operate.positions.stored import without_used_starts
 from setl.systems.finding import Finding
 
 

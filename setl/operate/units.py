@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from setl.counting import UNKNOWN, count
 
 __all__ = [
-    "UNKNOWN", "between", "count", "duration", "figure", "moment", "percent", "rate", "size",
+    "DIFFERENCES", "ECHOES", "UNKNOWN", "between", "count", "duration", "figure", "iso_time",
+    "moment", "percent", "rate", "size",
 ]  # fmt: skip
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _FEWEST_SECONDS = 0.0005
+
+ECHOES: Final = (
+    "transaction of this channel came back and was",
+    "transactions of this channel came back and were",
+)
+"""What is counted with `count`; before "not dropped"."""
+
+DIFFERENCES: Final = ("key of source and target differs", "keys of source and target differ")
 
 
 def duration(seconds: float | None) -> str:
@@ -92,3 +102,13 @@ def figure(name: str, value: Any) -> Any:
 def _short(number: float, unit: str) -> str:
     text = f"{number:.1f}" if number < 10 and unit != "B" else f"{number:.0f}"
     return f"{text.removesuffix('.0')} {unit}"
+
+
+def iso_time(seconds: float) -> str:
+    """A time in UTC, to the second if it has no fraction; "" for 0 and for what no clock shows."""
+    if not seconds:
+        return ""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return ""

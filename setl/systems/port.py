@@ -237,7 +237,8 @@ class DdlReplicationContext:
         router: the pipeline's routes.
         marked: whether the change comes back to this channel, and so has to carry its mark.
         source: where the changes come from.
-        accept: the findings that the pipeline is to live with, see `setl.operate.acceptance`.
+        accept: the findings that the pipeline is to live with, see
+            `setl.operate.check.with_accepted`.
     """
 
     mark: int

@@ -91,7 +91,7 @@ def check(  # noqa: PLR0917 - click passes options by name
         findings += found
     if not offline:
         from setl.operate.check import check_channel  # noqa: PLC0415
-        from setl.operate.shared_target_check import shared_target_findings  # noqa: PLC0415
+        from setl.operate.cluster_check import shared_target_findings  # noqa: PLC0415
 
         with busy_with_servers(channel.channel):
             findings += check_channel(
@@ -150,8 +150,8 @@ def _beside_the_cluster(
 
     A cluster that does not answer is one more thing to fix.
     """
-    from setl.operate.positions.used_starts import without_used_starts  # noqa: PLC0415
-    from setl.operate.ring_check import other_channels, ring_findings  # noqa: PLC0415
+    from setl.operate.cluster_check import other_channels, ring_findings  # noqa: PLC0415
+    from setl.operate.positions.stored import without_used_starts  # noqa: PLC0415
 
     try:
         with joined(zookeeper, root) as arbiter:

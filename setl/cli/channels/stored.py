@@ -75,7 +75,7 @@ def apply(  # noqa: PLR0917 - click passes options by name
     )
     from setl.channel.text.references import refuse_hidden  # noqa: PLC0415
     from setl.operate import applying  # noqa: PLC0415
-    from setl.operate.ring_check import other_channels, ring_findings  # noqa: PLC0415
+    from setl.operate.cluster_check import other_channels, ring_findings  # noqa: PLC0415
 
     read = read_channel_definition(file)
     refuse_hidden(read)

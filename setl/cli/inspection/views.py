@@ -38,7 +38,7 @@ from setl.node.stored import nameless, pipelines_of
 from setl.operate import units
 from setl.operate.action_log import outcome_of
 from setl.operate.cutover.inspection import open_cutovers
-from setl.operate.messages import ECHOES
+from setl.operate.units import ECHOES
 
 _PIPELINE_COLUMNS = (
     "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "behind",

@@ -22,8 +22,7 @@ from setl.cli.terminal.output import console, to_stderr
 from setl.errors import ConfigurationError
 from setl.operate.peek.as_json import json_line
 from setl.operate.peek.as_text import text_lines
-from setl.operate.peek.look import look
-from setl.operate.peek.subject import Subject, source_subject, subject_at, target_subject
+from setl.operate.peek.look import Subject, look, source_subject, subject_at, target_subject
 from setl.select.start_point import StartPoint
 from setl.systems.registry import system_of
 from setl.systems.seen_record import SeenRecord, Wanted

@@ -30,9 +30,8 @@ from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.node.cluster.view import moment
 from setl.node.stored import pipelines_of
-from setl.operate.positions.planned_move import checkpoint_words, plan_move
 from setl.operate.positions.position import PositionReport, look_at_position, position_text
-from setl.operate.positions.reposition import move, objection_to_move
+from setl.operate.positions.reposition import checkpoint_words, move, objection_to_move, plan_move
 from setl.operate.questions import before_move
 from setl.systems.registry import system_of
 

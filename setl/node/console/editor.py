@@ -36,9 +36,9 @@ from setl.node.console.serving.files import FILE, PAGE
 from setl.operate import applying
 from setl.operate.action_log import recorded
 from setl.operate.applying import NO_REVISION, revision_of
+from setl.operate.cluster_check import other_channels, ring_findings
 from setl.operate.plan import Plan
 from setl.operate.planning import make_plan
-from setl.operate.ring_check import other_channels, ring_findings
 from setl.operate.starting import readiness_of_file, refusal
 from setl.resources import read_text
 

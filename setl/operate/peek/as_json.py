@@ -35,7 +35,7 @@ from setl.codec.sql.redaction import redacted
 from setl.model.change import ABSENT, Value
 from setl.model.position import BinlogPosition
 from setl.model.typed import TypedChange, TypedRow
-from setl.operate.peek.moments import iso_time
+from setl.operate.units import iso_time
 from setl.systems.seen_record import SeenRecord
 
 

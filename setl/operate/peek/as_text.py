@@ -22,7 +22,7 @@ from setl.codec.sql.redaction import redacted
 from setl.model.change import Value
 from setl.model.schema import Kind
 from setl.model.typed import TypedChange
-from setl.operate.peek.moments import iso_time
+from setl.operate.units import iso_time
 from setl.systems.seen_record import SeenRecord
 
 _TEXT_SHOWN = 160  # characters of a value

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from arbiter.arbiter import Arbiter
 from arbiter.errors import Invalid
 from arbiter.values import PipelineId
-from setl.errors import FatalError
+from setl.errors import FatalError, SetlError
 from setl.model.checkpoint import Checkpoint
 from setl.run.checkpoints.stores import other_stores, store_of, stored_in
 from setl.select.checkpoints.arbiter import ArbiterNotes
@@ -23,7 +23,7 @@ from setl.systems.registry import system_of
 from setl.systems.stored_state import StoredState
 
 if TYPE_CHECKING:
-    from setl.channel.file import Pipeline
+    from setl.channel.file import ChannelFile, Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +162,29 @@ def _with_checkpoint(stored: Stored, read: Callable[[], Any]) -> Stored:
         return _found(stored, stored.stored_in, Checkpoint.from_json(value))
     except (FatalError, ValueError, TypeError, KeyError, AttributeError) as error:
         return replace(stored, damage=f"what is stored is no checkpoint: {error}")
+
+
+def without_used_starts(file: ChannelFile, arbiter: Arbiter) -> ChannelFile:
+    """The channel as runs that began now would use it, for checks.
+
+    A server purges the file that `start` names sooner or later; a pipeline with a checkpoint has
+    no need of it. Where the checkpoint cannot be looked at, `start` stays.
+
+    Args:
+        file: the channel, its references resolved.
+        arbiter: keeps checkpoints, or notes where they are.
+    """
+    pipelines = [_without(pipeline, file.channel, arbiter) for pipeline in file.pipelines]
+    return file.model_copy(update={"pipelines": pipelines})
+
+
+def _without(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> Pipeline:
+    anywhere = pipeline.source.from_anywhere()
+    if anywhere == pipeline.source:
+        return pipeline
+    try:
+        if read_stored(pipeline, channel, arbiter).checkpoint is None:
+            return pipeline
+    except SetlError:  # the check itself says what is wrong with the target
+        return pipeline
+    return pipeline.model_copy(update={"source": anywhere})

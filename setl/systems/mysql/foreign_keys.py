@@ -21,7 +21,7 @@ def accepts_actions(accept: Sequence[str], table: str) -> bool:
     """Whether a pipeline is to live with what `check_cascades` reports of a table.
 
     Args:
-        accept: as the pipeline has it, see `setl.operate.acceptance`.
+        accept: as the pipeline has it, see `setl.operate.check.with_accepted`.
         table: schema and name, with a dot between.
     """
     return bool(accepting(accept, finding_id(FOREIGN_KEY_ACTION, table)))

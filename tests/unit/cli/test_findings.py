@@ -20,7 +20,7 @@ from setl.cli.channels.checking import (
     summary,
 )
 from setl.cli.terminal.literal_console import LiteralConsole
-from setl.operate.acceptance import with_accepted
+from setl.operate.check import with_accepted
 from setl.systems.finding import Finding, Report
 from tests.unit.cli.cluster_in_memory import definition
 

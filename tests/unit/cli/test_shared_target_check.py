@@ -2,7 +2,7 @@
 
 import json
 
-from setl.operate.shared_target_check import shared_target_findings
+from setl.operate.cluster_check import shared_target_findings
 from tests.unit.cli.cluster_in_memory import definition
 
 

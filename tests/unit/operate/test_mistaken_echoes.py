@@ -1,7 +1,7 @@
 import pytest
 
 from setl.channel.reading import parse_channel
-from setl.operate.mistaken_echoes import mistaken_for_echoes
+from setl.operate.check import mistaken_for_echoes
 
 
 def server(name):

@@ -3,7 +3,7 @@ from collections import deque
 from setl.channel.file import MysqlSource
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
-from setl.operate.peek.subject import subject_at
+from setl.operate.peek.look import subject_at
 from setl.select.source import absorbs_nothing
 from setl.systems.mysql.peek import BinlogPeek
 

@@ -3,7 +3,7 @@ import pytest
 from setl.channel.file import DtsSource, MysqlSource
 from setl.channel.reading import parse_channel
 from setl.errors import ConfigurationError
-from setl.operate.peek.subject import source_subject, subject_at, target_subject
+from setl.operate.peek.look import source_subject, subject_at, target_subject
 from setl.select.identity import replica_id
 from setl.systems.mysql.peek import peek_id
 

@@ -10,9 +10,8 @@ from setl.errors import ConfigurationError, FencedError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition, KafkaOrigin, KafkaPosition
 from setl.operate.positions.epochs import KnownEpoch, known_epoch, verdict
-from setl.operate.positions.planned_move import exact_position
 from setl.operate.positions.position import look_at_position
-from setl.operate.positions.reposition import move, moved_checkpoint
+from setl.operate.positions.reposition import exact_position, move, moved_checkpoint
 from setl.operate.positions.stored import read_stored
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
 from setl.select.start_point import StartPoint

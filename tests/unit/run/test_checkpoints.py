@@ -14,8 +14,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
 from setl.model.position import BinlogPosition
 from setl.operate.positions.reposition import move
-from setl.operate.positions.stored import read_stored
-from setl.operate.positions.used_starts import without_used_starts
+from setl.operate.positions.stored import read_stored, without_used_starts
 from setl.run.checkpoints import stores as checkpoints
 from setl.run.checkpoints.compared_fence import ComparedFence
 from setl.run.checkpoints.stores import (

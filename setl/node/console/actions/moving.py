@@ -8,13 +8,14 @@ from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
 from setl.node.console.actions.context import ActionContext, Fields, Preview, pipeline_of
 from setl.operate import questions
-from setl.operate.positions.planned_move import (
+from setl.operate.positions.reposition import (
     PlannedMove,
     checkpoint_words,
     exact_position,
+    move,
+    objection_to_move,
     plan_move,
 )
-from setl.operate.positions.reposition import move, objection_to_move
 from setl.systems.registry import system_of
 
 

@@ -11,8 +11,7 @@ from setl.node.cluster.view import NO_ANSWER, NO_LEADER, ClusterView, PipelineVi
 from setl.node.ensemble import expiring_in, lost_in
 from setl.node.stored import nameless
 from setl.operate.cutover.inspection import OpenCutover
-from setl.operate.messages import DIFFERENCES, ECHOES
-from setl.operate.units import count, duration
+from setl.operate.units import DIFFERENCES, ECHOES, count, duration
 from setl.run.measured.figures import RunState
 
 LAG_SECONDS = 60.0

@@ -35,7 +35,7 @@ class TriggerWatch:
             endpoint: the target.
             router: the pipeline's routes.
             back: those of the pipeline that goes the other way, None if there is none.
-            accept: as the pipeline has it, see `setl.operate.acceptance`.
+            accept: as the pipeline has it, see `setl.operate.check.with_accepted`.
             clock: tells when to look again.
         """
         self._endpoint, self._accept, self._clock = endpoint, accept, clock
