@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from arbiter.actions import Actions
 from arbiter.alarms import Alarms
 from arbiter.channels import Channels
-from arbiter.epochs import Epochs
 from arbiter.errors import Invalid
 from arbiter.journal import History, Signals
-from arbiter.leader_locks import LeaderLocks
-from arbiter.loads import Loads
+from arbiter.leader_locks import Epochs, LeaderLocks
 from arbiter.nodes import Nodes
 from arbiter.paths import Paths
-from arbiter.pipeline_values import Cutovers, Positions, Verifications
+from arbiter.pipeline_values import Cutovers, Loads, Positions, Verifications
 from arbiter.reading import read_facts
 from arbiter.tree import Tree
 from arbiter.values import Facts

@@ -6,7 +6,6 @@ import logging
 from dataclasses import dataclass, replace
 
 from arbiter.arbiter import Arbiter
-from arbiter.clock import Clock
 from arbiter.election import Action, Decision, ElectionSettings, View, decide
 from arbiter.election_memory import (
     ElectionMemory,
@@ -19,7 +18,7 @@ from arbiter.election_memory import (
 )
 from arbiter.errors import ArbiterError, Conflict, Contact, NotFound, Unreachable
 from arbiter.handover import answers, handover_due, handover_in_vacancy
-from arbiter.snapshot import Snapshot
+from arbiter.snapshot import Clock, Snapshot
 from arbiter.turns import ANY, Preference
 from arbiter.values import (
     EVERYTHING,

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from arbiter.arbiter import Arbiter
-from arbiter.clock import Clock
 from arbiter.errors import Contact, Unreachable
 from arbiter.values import Facts
+
+
+class Clock(Protocol):
+    """Tells elections the time; tests pass their own."""
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start, the same start as `Arbiter.last_contact` uses."""
+        ...
+
+    def now(self) -> float:
+        """Seconds since 1970 UTC, for what an operator wants at a certain time."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
