@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from arbiter.arbiter import Arbiter
@@ -20,7 +21,7 @@ from setl.clock import SystemClock
 from setl.errors import ConfigurationError
 from setl.model.stream_end import StreamEnd
 from setl.node.stored import pipelines_of
-from setl.operate.position_waiter import StoredArrivals, WaitContext
+from setl.operate.waiting import StoredPositionWaiter, WaitContext
 
 if TYPE_CHECKING:
     from setl.channel.file import Pipeline
@@ -58,7 +59,7 @@ class ClusterPositionWaiter:
         self._connect = connect
         self._timeout = timeout
         self._show = show
-        self._stored: StoredArrivals | None = None
+        self._stored: StoredPositionWaiter | None = None
         self._asked = False
 
     def end(self) -> StreamEnd | None:
@@ -74,7 +75,7 @@ class ClusterPositionWaiter:
             return Arrival(WaitOutcome.UNKNOWN)
         return self._stored.wait(end)
 
-    def _found(self) -> StoredArrivals | None:
+    def _found(self) -> StoredPositionWaiter | None:
         try:
             arbiter = self._connect()
             channel = arbiter.channels.one(self._name.channel)
@@ -84,17 +85,9 @@ class ClusterPositionWaiter:
             return self._unknown(f"the cluster cannot tell how far {self._name} is: {error}")
         if not configs:
             return self._unknown(f"the cluster has no pipeline {self._name}")
-        return StoredArrivals(
-            WaitContext(
-                configs,
-                arbiter,
-                lambda ident: seen_health(arbiter, ident),
-                own_nid("verify"),
-                self._timeout,
-                SystemClock(),
-                time.sleep,
-                self._show,
-            )
+        context = WaitContext(arbiter, partial(seen_health, arbiter), SystemClock(), time.sleep)
+        return StoredPositionWaiter(
+            configs, context, nid=own_nid("verify"), timeout=self._timeout, show=self._show
         )
 
     @staticmethod

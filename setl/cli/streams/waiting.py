@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import click
@@ -25,10 +26,11 @@ from setl.cli.terminal.output import console, print_value, to_stderr
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError
 from setl.model.position import Position
+from setl.model.stream_end import StreamEnd
 from setl.node.cluster.view import look_at
 from setl.node.stored import pipelines_of
 from setl.operate.positions.position import position_text
-from setl.operate.waiting import Health, Verdict, Waited, wait_for
+from setl.operate.waiting import Health, Verdict, WaitContext, Waited, wait_for
 from setl.systems.registry import system_of
 
 _EXIT_NO = 1
@@ -67,19 +69,12 @@ def wait(  # noqa: PLR0917 - click passes options by name
             except ConfigurationError as error:
                 raise click.UsageError(str(error)) from None
         deadline = clock.monotonic() + timeout
+        context = WaitContext(arbiter, partial(seen_health, arbiter), clock, time.sleep)
         outcomes: dict[PipelineId, Waited] = {}
         for ident, config in configs.items():
-            outcomes[ident] = wait_for(
-                config,
-                ident,
-                ends[ident],
-                arbiter=arbiter,
-                health=lambda ident=ident: seen_health(arbiter, ident),
-                timeout=max(0.0, deadline - clock.monotonic()),
-                clock=clock,
-                pause=time.sleep,
-                progress=ProgressLine(ident),
-            )
+            left = max(0.0, deadline - clock.monotonic())
+            end, progress = StreamEnd(ends[ident], 0.0), ProgressLine(ident)
+            outcomes[ident] = wait_for(config, ident, end, context, timeout=left, progress=progress)
     _print(outcomes, output)
     if any(waited.verdict is not Verdict.PASSED for waited in outcomes.values()):
         sys.exit(_EXIT_NO)
@@ -115,8 +110,7 @@ class ProgressLine:
         if waited.seconds - self._last_line_at < _REPORT_EVERY:
             return
         self._last_line_at = waited.seconds
-        far = f", {waited.behind:,} {waited.unit} to go" if waited.behind else ""
-        line = f"{self._ident}: waiting for {waited.position_text}, {waited.why}{far}"
+        line = f"{self._ident}: waiting for {waited.position_text}, {waited.why}"
         to_stderr(f"{line}, {waited.seconds:.0f} s")
 
 

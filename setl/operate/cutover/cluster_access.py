@@ -12,9 +12,10 @@ from setl.channel.relations.directions import way_back
 from setl.clock import Clock
 from setl.counting import count
 from setl.errors import ConfigurationError
+from setl.model.stream_end import StreamEnd
 from setl.operate.cutover.steps import Known, WayBack
 from setl.operate.positions.stored import read_stored
-from setl.operate.waiting import Health, Verdict, Waited, wait_for
+from setl.operate.waiting import Health, Verdict, WaitContext, Waited, wait_for
 from setl.run.table_loads.choice import entries_to_load, is_loading
 from setl.systems.registry import system_of
 from setl.systems.write_stop import Writes, WriteStop
@@ -151,15 +152,13 @@ class ClusterAccess:
     def _at_its_end(self, pipeline: Pipeline, timeout: float) -> str:
         ident = PipelineId(self._ident.channel, pipeline.name)
         source = system_of(pipeline.source)
+        end = source.position_to_reach(pipeline, ident.channel, self._nid, "now")
         waited = wait_for(
             pipeline,
             ident,
-            source.position_to_reach(pipeline, ident.channel, self._nid, "now"),
-            arbiter=self._arbiter,
-            health=lambda: self._runs(ident),
+            StreamEnd(end, 0.0),
+            WaitContext(self._arbiter, self._runs, self._clock, self._pause),
             timeout=timeout,
-            clock=self._clock,
-            pause=self._pause,
             progress=self._progress(ident),
         )
         if waited.verdict is Verdict.PASSED:

@@ -1,5 +1,6 @@
 """When a target has what its source has shown, by the checkpoints that are stored."""
 
+from dataclasses import replace
 from itertools import chain, repeat
 
 import pytest
@@ -11,10 +12,10 @@ from setl.errors import TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.model.stream_end import StreamEnd
-from setl.operate import position_waiter
-from setl.operate.position_waiter import StoredArrivals, WaitContext
+from setl.model.table_load import TableLoad
+from setl.operate import waiting
 from setl.operate.positions.stored import Stored
-from setl.operate.waiting import Health
+from setl.operate.waiting import Health, StoredPositionWaiter, Verdict, WaitContext, wait_for
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.clocks import SetClock
 
@@ -43,7 +44,7 @@ def end(offset):
 def wait(monkeypatch):
     """What a wait finds, given what is stored at each look and how the pipeline runs."""
 
-    def waited(stored, health=None, timeout=10.0):
+    def waited(stored, health=None, timeout=10.0, *, loads_too=False):
         looks = chain(stored, repeat(stored[-1]))
 
         def read(*_):
@@ -52,7 +53,7 @@ def wait(monkeypatch):
                 raise found
             return Stored("target", checkpoint=found)
 
-        monkeypatch.setattr(position_waiter, "read_stored", read)
+        monkeypatch.setattr(waiting, "read_stored", read)
         monkeypatch.setattr(
             "setl.systems.mysql.source_system.binlog_distance", lambda a, b, _: b.offset - a.offset
         )
@@ -64,13 +65,20 @@ def wait(monkeypatch):
         def pause(seconds):
             clock.time += seconds
 
-        found = StoredArrivals(
-            WaitContext(
-                {IDENT: PIPELINE}, MemoryArbiter(MemoryCluster()),
-                lambda _: health or Health(ChannelState.START), "verify", timeout, clock, pause,
-                said.append,
+        context = WaitContext(
+            MemoryArbiter(MemoryCluster()),
+            lambda _: health or Health(ChannelState.START),
+            clock,
+            pause,
+        )
+        if loads_too:
+            found = wait_for(
+                PIPELINE, IDENT, end(100), context, timeout=timeout, progress=said.append
             )
-        ).wait(end(100))  # fmt: skip
+            return found, clock.time, said
+        found = StoredPositionWaiter(
+            {IDENT: PIPELINE}, context, nid="verify", timeout=timeout, show=said.append
+        ).wait(end(100))
         return found, clock.time, said
 
     return waited
@@ -103,15 +111,15 @@ def test_it_comes_while_one_waits(wait):
 def test_it_does_not_come_in_time(wait):
     found, seconds, _ = wait([at(10)], timeout=3.0)
     assert found.wait_outcome is WaitOutcome.LATE
-    assert found.why == "c/p is not there after 3 s: it is 90 bytes behind"
+    assert found.why == "c/p is not there after 3 s: it is at b.000001:10, 90 bytes behind"
     assert 3 <= seconds < 4
 
 
 @pytest.mark.parametrize(
     ("health", "seconds", "why"),
     [
-        (Health(ChannelState.STOP), 0, "its channel is set to STOP: it is 90 bytes behind"),
-        (Health(ChannelState.START, failed=True, error="no room"), 5, "its last error is: no room"),
+        (Health(ChannelState.STOP), 0, "10, 90 bytes behind, and its channel is set to STOP"),
+        (Health(ChannelState.START, failed=True, error="no room"), 5, "its last error: no room"),
     ],
 )
 def test_a_pipeline_that_does_not_run_is_not_waited_for(wait, health, seconds, why):
@@ -125,3 +133,15 @@ def test_nothing_is_stored_yet(wait):
     found, _, _ = wait([None], timeout=1.0)
     assert found.wait_outcome is WaitOutcome.LATE
     assert "no checkpoint" in found.why
+
+
+def test_tables_that_are_being_loaded_are_missing_or_noted(wait):
+    loading = replace(at(100), load=TableLoad("l"))
+    found, _, _ = wait([loading])
+    assert found.wait_outcome is WaitOutcome.CAUGHT_UP
+    assert "whole tables are still being loaded" in found.why
+    waited, _, _ = wait([loading], timeout=1.0, loads_too=True)
+    assert waited.verdict is Verdict.TIMEOUT
+    assert waited.why == "whole tables are still being loaded"
+    done, _, _ = wait([loading, at(100)], loads_too=True)
+    assert (done.verdict, done.why) == (Verdict.PASSED, "")
