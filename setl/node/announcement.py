@@ -13,6 +13,7 @@ from arbiter.errors import ArbiterError, Conflict, Contact
 from arbiter.values import NodeInfo
 from setl.clock import Clock
 from setl.log import fields
+from setl.waiting import polling
 
 _log = logging.getLogger(__name__)
 
@@ -51,24 +52,22 @@ class Announcement:
             ArbiterError: it is unknown.
         """
         info = self._info()
-        deadline = self._clock.monotonic() + 2 * self._arbiter.session.session_timeout
-        warned = False
-        while True:
+        limit, refused = 2 * self._arbiter.session.session_timeout, None
+        for _ in polling(limit, _PAUSE, monotonic=self._clock.monotonic, pause=self._stopping.wait):
             try:
                 self._arbiter.nodes.announce(info)
             except Conflict as error:
-                if not warned:
-                    warned = True
+                if refused is None:
                     _log.warning(
                         "node id is in use; the node waits until that session ends",
                         extra=fields(nid=info.nid, error=str(error)),
                     )
-                if self._clock.monotonic() > deadline or self._stopping.is_set():
-                    raise
-                self._stopping.wait(_PAUSE)
+                refused = error
             else:
                 self._announced = info
                 return
+        if refused is not None:
+            raise refused
 
     def renew(self, *, busy: bool) -> None:
         """Tell it in a new session, unless the node still leads; and again if it has changed.

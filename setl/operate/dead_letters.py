@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,12 @@ from arbiter.values import PipelineId
 from setl.load.deadletters.ambiguous import is_remapped
 from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.load.deadletters.store import DeadLetterStore
+from setl.waiting import polling
 
 if TYPE_CHECKING:
     from setl.channel.routes.routing import Router
+
+_POLL_SECONDS = 0.5
 
 WAITING = (State.OPEN, State.RETRY)
 """The states in which a letter waits for a decision or for its retry."""
@@ -212,13 +215,21 @@ class Retry:
         self._drops = _drops(arbiter, self._ident, ended=True)
         seek_retry(self._store, self.wanted, self._forced)
 
-    def waits(self) -> bool:
-        """Whether any still waits for the leader; it reads no rows, so it may be asked often."""
-        return State.RETRY in self._left().values()
+    def outcome(
+        self, arbiter: Arbiter, timeout: float, pause: Callable[[float], object]
+    ) -> RetryOutcome:
+        """What has become of them once none waits for the leader any more, or after `timeout`.
 
-    def outcome(self, arbiter: Arbiter) -> RetryOutcome:
-        """What has become of them so far."""
-        left = self._left()
+        Args:
+            arbiter: the cluster.
+            timeout: seconds.
+            pause: waits for so many seconds.
+        """
+        left: Mapping[str, State] = {}
+        for _ in polling(timeout, _POLL_SECONDS, pause=pause):
+            left = self._left()  # reads no rows, so it may be asked often
+            if State.RETRY not in left.values():
+                break
         gone = len(self.wanted) - len(left)
 
         def in_state(state: State) -> frozenset[str]:

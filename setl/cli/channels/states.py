@@ -28,6 +28,7 @@ from setl.cli.terminal.output import console, print_value, to_stderr
 from setl.cli.terminal.progress import busy
 from setl.node.cluster.view import NO_ANSWER, ClusterView, look_at
 from setl.node.stored import pipelines_of
+from setl.waiting import polling
 
 _POLL = 0.2
 _OLD_FAILURE = 3.0
@@ -118,24 +119,23 @@ def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_Pipel
     began = time.monotonic()
     reported = False
     running: dict[str, tuple[tuple[str, int | None], float]] = {}
-    while True:
-        states: list[_PipelineState] | None = None
+    states: list[_PipelineState] = []
+    for left in polling(limit, _POLL):
         waited = time.monotonic() - began
         try:
             view = look_at(arbiter, channel.name)
-            states = [_pipeline_state(view, channel, p.pipeline) for p in pipelines_of(channel)]
         except Unreachable:
-            if waited >= limit:
+            if not left:
                 raise
-        if states is not None:
-            if not reported and waited >= _NOTICE_AFTER:
-                reported = _report_missing(states)
-            failed_again = waited >= _OLD_FAILURE
-            states = [_once_steady(state, running, time.monotonic()) for state in states]
-            ended = all(state.there or (state.failed and failed_again) for state in states)
-            if ended or waited >= limit:
-                return states
-        time.sleep(_POLL)
+            continue
+        states = [_pipeline_state(view, channel, p.pipeline) for p in pipelines_of(channel)]
+        if not reported and waited >= _NOTICE_AFTER:
+            reported = _report_missing(states)
+        failed_again = waited >= _OLD_FAILURE
+        states = [_once_steady(state, running, time.monotonic()) for state in states]
+        if all(state.there or (state.failed and failed_again) for state in states):
+            break
+    return states
 
 
 def _once_steady(

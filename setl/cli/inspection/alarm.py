@@ -36,6 +36,7 @@ from setl.counting import count
 from setl.node.alarm_status import failing_in
 from setl.node.cluster.view import look_at, moment
 from setl.node.stored import pipelines_of
+from setl.waiting import polling
 
 _COLUMNS = ("severity", "rule", "about", "lasts", "text", "last_sent")
 _SILENCE_COLUMNS = ("id", "about", "rule", "until", "by", "reason")
@@ -196,13 +197,13 @@ def _wait(
     arbiter: Arbiter, ident: str, receivers: tuple[str, ...], timeout: float
 ) -> tuple[str, ...]:
     """The receivers that do not have a message in time."""
-    deadline = time.monotonic() + timeout
-    while True:
+    missing: tuple[str, ...] = ()
+    for _ in polling(timeout, _POLL):
         found = next((n for n in stored_alarms(arbiter).notices if n.id == ident), None)
         missing = () if found is None else tuple(set(receivers) - set(found.delivered))
-        if not missing or time.monotonic() >= deadline:
-            return missing
-        time.sleep(_POLL)
+        if not missing:
+            break
+    return missing
 
 
 def _silence_row(each: Silence) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from setl.counting import count
 from setl.node.cluster.view import PipelineView, look_at, moment
 from setl.node.stored import preference_of
 from setl.operate.questions import before_failover, before_switchover
+from setl.waiting import polling
 
 _ANSWER_SECONDS = 5.0
 _POLL = 0.2
@@ -277,7 +278,7 @@ def carried_through(
         answered = requests.await_answer(arbiter, ident, sent, limit)
     if answered.state is SignalState.REFUSED:
         raise refusal(ident, sent.kind, answered.answer, output)
-    view = _working(arbiter, ident, sent, began + limit)
+    view = _working(arbiter, ident, sent, began + limit - time.monotonic())
     seconds = round(time.monotonic() - began, 3)
     if answered.state is SignalState.PENDING or view.state not in _WORKING:
         raise _not_working(view, sent, answered, seconds, output)
@@ -291,25 +292,24 @@ def carried_through(
     )  # fmt: skip
 
 
-def _working(arbiter: Arbiter, ident: PipelineId, sent: Signal, deadline: float) -> PipelineView:
-    """The pipeline once its new leader runs or stays failed, or as it is at the deadline."""
+def _working(arbiter: Arbiter, ident: PipelineId, sent: Signal, limit: float) -> PipelineView:
+    """The pipeline once its new leader runs or stays failed, or as it is after `limit` seconds."""
     failed: tuple[int | None, float] = None, 0.0  # epoch, and since when it was seen to have failed
-    while True:
-        view: PipelineView | None = None
+    for left in polling(limit, _POLL):
         try:
             view = look_at(arbiter, ident.channel).pipeline(ident)
         except Unreachable:
-            if time.monotonic() >= deadline:
+            if not left:
                 raise
-        if view is not None:
-            now = time.monotonic()
-            new = view.epoch is not None and view.epoch > sent.epoch
-            if new and view.state == "failed" and failed[0] != view.epoch:
-                failed = view.epoch, now
-            stays = view.state == "failed" and now - failed[1] >= _LEAVES_SECONDS
-            if (new and (stays or view.state in _WORKING)) or now >= deadline:
-                return view
-        time.sleep(_POLL)
+            continue
+        now = time.monotonic()
+        new = view.epoch is not None and view.epoch > sent.epoch
+        if new and view.state == "failed" and failed[0] != view.epoch:
+            failed = view.epoch, now
+        stays = view.state == "failed" and now - failed[1] >= _LEAVES_SECONDS
+        if (new and (stays or view.state in _WORKING)) or not left:
+            return view
+    raise AssertionError("the last look returns or raises")
 
 
 def _came_to_another(view: PipelineView, sent: Signal) -> bool:
@@ -353,15 +353,12 @@ def _redelivered(arbiter: Arbiter, view: PipelineView) -> int | None:
     None if nobody knows: the target does not tell, or the leader has not passed all that may come
     again for a while, and nothing has come yet.
     """
-    deadline = time.monotonic() + _ANSWER_SECONDS
-    while True:
+    for _ in polling(_ANSWER_SECONDS, _POLL):
         items = [item for item in arbiter.history.all(view.ident) if item.epoch == view.epoch]
         if items and (items[-1].redelivered is not None or items[-1].outage is not None):
             return items[-1].redelivered  # both are recorded at once, when the cost is known
-        if time.monotonic() >= deadline:
-            figures = look_at(arbiter, view.ident.channel).pipeline(view.ident).figures
-            return int(figures.get("rows_redelivered") or 0) or None
-        time.sleep(_POLL)
+    figures = look_at(arbiter, view.ident.channel).pipeline(view.ident).figures
+    return int(figures.get("rows_redelivered") or 0) or None
 
 
 def _not_working(

@@ -16,6 +16,7 @@ from setl.model.load_request import LoadRequest
 from setl.node.cluster.answers import node_report, node_status
 from setl.node.cluster.pipeline_texts import load_sentence
 from setl.run.table_loads.requests import StoredLoadRequests
+from setl.waiting import polling
 
 POLL_SECONDS = 0.5
 _ITS_TURN = "waits for its turn"
@@ -41,12 +42,13 @@ def wait_for_end(
         AnswerNo: it takes longer; what was asked for goes on.
     """
     stored = StoredLoadRequests(arbiter, ident)
-    until = None if timeout is None else time.monotonic() + timeout
+    began = time.monotonic()
     ended: list[LoadRequest] = []
     for request in requests:
         made = stored.add(request)
         notify_leader(arbiter, ident)
-        ended.append(_await(arbiter, ident, made, until, show))
+        left = None if timeout is None else began + timeout - time.monotonic()
+        ended.append(_await(arbiter, ident, made, left, show))
     return ended
 
 
@@ -54,22 +56,20 @@ def _await(
     arbiter: Arbiter,
     ident: PipelineId,
     request: LoadRequest,
-    until: float | None,
+    limit: float | None,
     show: Callable[[str], None],
 ) -> LoadRequest:
     """Wait until a request has ended, and show how far it is."""
     stored = StoredLoadRequests(arbiter, ident)
     said = ""
-    while True:
+    for left in polling(limit, POLL_SECONDS):
         now = next((r for r in stored.all() if r.id == request.id), None)
         if now is None:
             raise AnswerNo(f"the request {request.id} of {ident} is gone")
         if now.ended:
             return now
-        if until is not None and time.monotonic() >= until:
-            raise AnswerNo(
-                f"load {short_id(request.id)} of {ident} is not done in time; it goes on"
-            )
+        if not left:
+            break
         status = leader_status(arbiter.facts(), ident)
         mine = status.get("id") == request.id
         words = load_sentence(status) if mine else waiting_words(arbiter, ident)
@@ -78,7 +78,7 @@ def _await(
             # It may wait for ever, and who reads no terminal is shown nothing else.
             said = words
             to_stderr(f"{ident} {words}")
-        time.sleep(POLL_SECONDS)
+    raise AnswerNo(f"load {short_id(request.id)} of {ident} is not done in time; it goes on")
 
 
 def waiting_words(arbiter: Arbiter, ident: PipelineId) -> str:

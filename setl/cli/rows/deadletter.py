@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 _COLUMNS = (
     "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",
 )  # fmt: skip
-_POLL_SECONDS = 0.5
 _AGAIN = ("dead letter is to be loaded again", "dead letters are to be loaded again")
 _ID = re.compile(r"[0-9a-f]{16}")
 
@@ -170,10 +169,7 @@ def retry(  # noqa: PLR0917 - click passes options by name
         with joined(zookeeper, root) as arbiter, acting(arbiter, "retry", str(ident)) as entry:
             asked.ask(arbiter)
             entry.outcome = count(len(asked.wanted), *_AGAIN)
-            until = time.monotonic() + (timeout if runs else 0)
-            while asked.waits() and time.monotonic() < until:
-                time.sleep(_POLL_SECONDS)
-            outcome = asked.outcome(arbiter)
+            outcome = asked.outcome(arbiter, timeout if runs else 0.0, time.sleep)
             entry.outcome = str(outcome)
         refused = [_row(x) for some in letters_of(store, ident, outcome.refused) for x in some]
     _print_outcome(ident, outcome, refused, output)

@@ -7,7 +7,6 @@ page from being shown.
 from __future__ import annotations
 
 import json
-import time
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,7 +106,6 @@ MOST = 50
 
 _CHOSEN = "letter-"
 _OUTCOME_SECONDS = 60.0
-_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +217,8 @@ def retry(context: ActionContext, name: str, fields: Fields) -> str:
     with system_of(config.target).dead_letters() as store:
         asked = Retry(store, ident, ids, Router(config), force="force" in fields)
         asked.ask(context.arbiter)
-        deadline = time.monotonic() + (_OUTCOME_SECONDS if runs else 0.0)
-        while time.monotonic() < deadline and asked.waits():
-            context.pause(_POLL_SECONDS)
-        outcome = asked.outcome(context.arbiter)
+        timeout = _OUTCOME_SECONDS if runs else 0.0
+        outcome = asked.outcome(context.arbiter, timeout, context.pause)
     return "; ".join(filter(None, (f"{name}: {outcome}", asked.left_out)))
 
 

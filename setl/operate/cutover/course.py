@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol, TypeVar
@@ -23,6 +23,7 @@ from setl.operate.cutover.steps import (
     still_stopped,
 )
 from setl.systems.write_stop import Writes
+from setl.waiting import polling
 
 _POLL = 0.5
 _T = TypeVar("_T")
@@ -198,19 +199,23 @@ class Course:
 
     def _patiently(self, call: Callable[[], _T], without: str) -> _T:
         """Do what putting back needs again and again: a server may be away for a moment only."""
-        deadline = self._clock.monotonic() + self._rules.timeout
         announced = False
-        while True:
+        for left in self._polling():
             try:
                 return call()
             except (TransientError, Unreachable) as error:
-                if self._clock.monotonic() >= deadline:
+                if not left:
                     raise
                 if not announced:
                     text = f"{without}; tried for {self._rules.timeout:g} s"
                     self._say(StepReport(Step.STOP_WRITES, text, (str(error),)))
                     announced = True
-                self._pause(_POLL)
+        raise AssertionError("the last call returns or raises")
+
+    def _polling(self) -> Iterator[float]:
+        return polling(
+            self._rules.timeout, _POLL, monotonic=self._clock.monotonic, pause=self._pause
+        )
 
     def _say(self, step_report: StepReport) -> None:
         """Tell it if somebody hears it: putting back goes on without a terminal."""
@@ -266,15 +271,15 @@ class Course:
         self._report(StepReport(Step.STOP_WRITES, text))
 
     def _await_operator(self) -> None:
-        deadline = self._clock.monotonic() + self._rules.timeout
         announced = False
-        while not _is_stopped(self._access.writes()):
+        for _ in self._polling():
+            writes = self._access.writes()
+            if writes is not None and writes.stopped:
+                return
             if not announced:
                 self._report(StepReport(Step.STOP_WRITES, "make the source read-only now"))
                 announced = True
-            if self._clock.monotonic() >= deadline:
-                raise Failed("the source was not made read-only in time")
-            self._pause(_POLL)
+        raise Failed("the source was not made read-only in time")
 
     def _require(self, step: Step, problems: list[str], text: str) -> None:
         found = [problem for problem in problems if problem]
@@ -290,7 +295,3 @@ def _reason(error: BaseException) -> str:
         return "nobody reads the output of this command any more"
     expected = isinstance(error, Failed | SetlError | ArbiterError)
     return str(error) if expected else f"unexpected {type(error).__name__}: {error}"
-
-
-def _is_stopped(writes: Writes | None) -> bool:
-    return writes is not None and writes.stopped

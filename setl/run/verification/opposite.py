@@ -12,6 +12,7 @@ from setl.errors import TransientError
 from setl.model.position import Position
 from setl.run.checkpoints.stores import store_of
 from setl.systems.registry import system_of
+from setl.waiting import polling
 
 _POLL_SECONDS = 0.2
 _LONGEST_SECONDS = 30.0
@@ -67,16 +68,18 @@ class Opposite:
             TransientError: it does not come, or nobody can tell.
             SetlError: a server refuses to tell.
         """
-        until = self._clock.monotonic() + _LONGEST_SECONDS
-        ends = [(each, self._end(each)) for each in self._pipelines]
-        for pipeline, end in ends:
-            while not self._passed(pipeline, end):
-                if self._clock.monotonic() >= until or stopping.wait(_POLL_SECONDS):
-                    raise TransientError(
-                        "what differs may be on its way in the other direction: it did not come"
-                        f" within {_LONGEST_SECONDS:g} s",
-                        pipeline=f"{self._channel}/{pipeline.name}",
-                    )
+        behind = [(each, self._end(each)) for each in self._pipelines]
+        for _ in polling(
+            _LONGEST_SECONDS, _POLL_SECONDS, monotonic=self._clock.monotonic, pause=stopping.wait
+        ):
+            behind = [(each, end) for each, end in behind if not self._passed(each, end)]
+            if not behind:
+                return
+        raise TransientError(
+            "what differs may be on its way in the other direction: it did not come within"
+            f" {_LONGEST_SECONDS:g} s",
+            pipeline=f"{self._channel}/{behind[0][0].name}",
+        )
 
     def _end(self, pipeline: Pipeline) -> Position:
         system = system_of(pipeline.source)

@@ -10,6 +10,7 @@ from setl.clock import Clock
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import Position
 from setl.model.stream_end import StreamEnd
+from setl.waiting import polling
 
 _POLL_SECONDS = 0.05
 _LONGEST_SECONDS = 30.0  # a pipeline that is further behind is left alone
@@ -56,16 +57,13 @@ class RunPositionWaiter:
 
     def wait(self, end: StreamEnd) -> Arrival:
         """See `PositionWaiter.wait`."""
-        until = self._clock.monotonic() + self._longest
-        while not self._is_past(end):
-            if self._clock.monotonic() >= until:
-                why = f"the pipeline did not come there within {self._longest:g} s"
-                return Arrival(WaitOutcome.LATE, why)
-            if self._stopping.wait(_POLL_SECONDS):
-                return Arrival(WaitOutcome.LATE, "the pipeline is ending")
-        return Arrival(WaitOutcome.CAUGHT_UP)
-
-    def _is_past(self, end: StreamEnd) -> bool:
-        """Whether everything before an end is applied."""
-        reached = self._reached()
-        return reached is not None and end.is_past(reached, self._passed)
+        for _ in polling(
+            self._longest, _POLL_SECONDS, monotonic=self._clock.monotonic, pause=self._stopping.wait
+        ):
+            reached = self._reached()
+            if reached is not None and end.is_past(reached, self._passed):
+                return Arrival(WaitOutcome.CAUGHT_UP)
+        if self._stopping.is_set():
+            return Arrival(WaitOutcome.LATE, "the pipeline is ending")
+        why = f"the pipeline did not come there within {self._longest:g} s"
+        return Arrival(WaitOutcome.LATE, why)

@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +19,7 @@ from setl.select.checkpoints.folder import confined
 from setl.select.checkpoints.note import CheckpointNote, Notes, missing
 from setl.select.checkpoints.owner import Owner
 from setl.select.checkpoints.succession import StoredCheckpoint, Succession
+from setl.waiting import polling
 
 _PERMANENT = frozenset({
     errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EROFS,
@@ -202,18 +203,15 @@ class FileCheckpointStore:
         confined(self._path, self._folder)
         beside = self._path.with_name(f"{self._path.name}.lock")
         with _opened(beside, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as lock:
-            deadline = time.monotonic() + _LOCK_SECONDS
-            while True:
-                try:
+            for _ in polling(_LOCK_SECONDS, _LOCK_STEP):
+                with suppress(BlockingIOError):
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise TransientError(
-                            "another process holds the lock of the checkpoint file",
-                            hint="A setl process on this machine hangs; end it",
-                        ) from None
-                    time.sleep(_LOCK_STEP)
+            else:
+                raise TransientError(
+                    "another process holds the lock of the checkpoint file",
+                    hint="A setl process on this machine hangs; end it",
+                )
             yield
 
     @contextmanager

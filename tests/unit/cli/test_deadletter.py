@@ -5,7 +5,6 @@ import pymysql
 import pytest
 
 from arbiter.values import ChannelState
-from setl.cli.rows import deadletter
 from setl.cli.terminal import confirmation
 from setl.load.deadletters.dead_letter import State
 from setl.systems.mysql.target_system import MysqlTargetSystem
@@ -28,7 +27,7 @@ def store(shop, monkeypatch):
         yield store
 
     monkeypatch.setattr(MysqlTargetSystem, "dead_letters", opened)
-    monkeypatch.setattr(deadletter, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr("setl.operate.dead_letters._POLL_SECONDS", 0.01)
     store.keep([letter(PIPELINE, n, payload='{"form": "row"}') for n in (1, 2)])
     store.keep([letter(PIPELINE, 3, state=State.SUPERSEDED, target="shop.items")])
     store.keep([letter(PIPELINE, 4, key_hash="", key_values=None)])

@@ -28,7 +28,6 @@ is not seen then.
 
 from __future__ import annotations
 
-import time
 from typing import Any, Final
 
 from pymysql.connections import Connection
@@ -39,6 +38,7 @@ from setl.errors import TransientError
 from setl.model.position import BinlogPosition, Position
 from setl.systems.mysql.connection import is_mariadb
 from setl.systems.mysql.shared_lock import shared_lock
+from setl.waiting import polling
 
 _LIMIT: Final = 60.0
 _SLICE: Final = 5  # seconds of one wait for GTIDs, so that a connection that is lost shows
@@ -164,9 +164,8 @@ def uses_xa(cursor: Cursor) -> bool:
 def _in_snapshot(cursor: Cursor, position: BinlogPosition) -> bool:
     """Begin a transaction that sees everything before a position; False if nobody can tell."""
     cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-    began = time.monotonic()
     first: BinlogPosition | None = None
-    while True:
+    for left in polling(_LIMIT, _PAUSE):
         cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
         shown = _snapshot_position(cursor)
         if shown is None or shown.file.rpartition(".")[0] != position.file.rpartition(".")[0]:
@@ -177,12 +176,9 @@ def _in_snapshot(cursor: Cursor, position: BinlogPosition) -> bool:
         if far_enough and (_moved(first, shown) or _has_transactions(cursor, shown)):
             return True
         cursor.execute("ROLLBACK")
-        waited = time.monotonic() - began
-        if far_enough and waited >= _NEW_FILE:
+        if far_enough and _LIMIT - left >= _NEW_FILE:
             return False
-        if waited >= _LIMIT:
-            raise _too_late(position)
-        time.sleep(_PAUSE)
+    raise _too_late(position)
 
 
 def _snapshot_position(cursor: Cursor) -> BinlogPosition | None:
@@ -218,8 +214,7 @@ def _has_transactions(cursor: Cursor, shown: BinlogPosition) -> bool:
 
 def _has_executed(cursor: Cursor, position: BinlogPosition) -> bool:
     """Wait until the tables show GTIDs; False if the server cannot tell."""
-    until = time.monotonic() + _LIMIT
-    while True:
+    for _ in polling(_LIMIT, 0.0):  # the server waits
         try:
             cursor.execute("SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", (position.gtid, _SLICE))
         except MySQLError as error:
@@ -229,8 +224,7 @@ def _has_executed(cursor: Cursor, position: BinlogPosition) -> bool:
         row = cursor.fetchone()
         if row is not None and _text(row[0]) == "0":
             return True
-        if time.monotonic() >= until:
-            raise _too_late(position)
+    raise _too_late(position)
 
 
 # MySQL's XAER_RMERR, for want of XA_RECOVER_ADMIN; access denied.

@@ -21,7 +21,6 @@ for it where autocommit is off (innodb_table_locks).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, Final
@@ -41,6 +40,7 @@ from setl.systems.mysql.identifiers import identifier, qualified, quote
 from setl.systems.mysql.reading.consistent_read import refuse_another
 from setl.systems.mysql.server_kind import ServerKind
 from setl.systems.mysql.values.row_values import RAW_VALUES, decoded, decoders, select_list
+from setl.waiting import polling
 
 LOCK_SECONDS: Final = 2
 """How long LOCK TABLES waits at a time. Writers of the table wait with it."""
@@ -108,8 +108,7 @@ def _fetched(cursor: SSCursor, columns: Sequence[Column]) -> Iterator[list[Row]]
 
 def _lock(cursor: Cursor, schema: RowSchema) -> None:
     """Lock a table as the module's text says, indefinitely to be free at some time."""
-    until = time.monotonic() + _LIMIT
-    while True:
+    for left in polling(_LIMIT, _PAUSE):
         try:
             cursor.execute(f"LOCK TABLES {qualified(schema.schema, schema.table)} READ")
         except MySQLError as error:
@@ -123,14 +122,13 @@ def _lock(cursor: Cursor, schema: RowSchema) -> None:
                 ) from error
             if number != _WAITED:
                 raise
-            if time.monotonic() >= until:
+            if not left:
                 raise TransientError(
                     "a table without a key is locked for a moment when it is loaded, and for"
                     f" {_LIMIT:g} s a transaction that has written it does not end",
                     hint="End that transaction; XA RECOVER shows those that are prepared",
                     table=schema.name,
                 ) from error
-            time.sleep(_PAUSE)
         else:
             return
 
