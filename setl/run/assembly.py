@@ -18,8 +18,8 @@ from setl.model.leadership import Leadership
 from setl.run.checkpoints.stores import fence_for_run, store_for_run, store_interval
 from setl.run.dead_letters import DeadLetterHandler
 from setl.run.etl_work import EtlWork
+from setl.run.loads.catching_up import CatchingUp
 from setl.run.loads.job import LoadJob
-from setl.run.loads.rereading import Rereading
 from setl.run.measured.progress import Progress
 from setl.run.run import PipelineRun
 from setl.run.selecting import select_settings, skipped_statements
@@ -102,7 +102,12 @@ class _Assembly:
         self.isolates, self.replicates = pipeline.stores_dead_letters, pipeline.ddl == "pass"
         self.source = self.origin.stream(pipeline, file.channel, leadership.nid)
         self.tables = partial(self.origin.tables, logged=pipeline.target.holds_documents)
-        self.agreeing = partial(self.target.agreeing_tables, pipeline.source)
+        self.catching_up = CatchingUp(
+            self.router,
+            self.tables,
+            partial(self.target.agreeing_tables, pipeline.source),
+            isolates=self.isolates,
+        )
         self.requests = StoredLoadRequests(arbiter, PipelineId(file.channel, name))
         self.reloads = Reloads(self.requests, self.tables, self.router)
         self.identities = None
@@ -185,13 +190,11 @@ class _Assembly:
         """Extract, the job, and all that comes between two loads of it."""
         pipeline, leadership, progress = self.pipeline, self.leadership, self.progress
         router, target = self.router, self.target
-        letters = rereading = None
+        letters = None
         if self.isolates:
             letters = DeadLetterHandler(
                 target.dead_letters, job, leadership, progress, self.clock, router=router
             )
-        if router.rereads:
-            rereading = Rereading(router, self.tables, self.agreeing, isolates=self.isolates)
         changes = target.schema_changes(self.ddl_context) if self.replicates else None
         return EtlWork(
             leadership,
@@ -199,6 +202,7 @@ class _Assembly:
             self.clock,
             extractor=self.extractor(),
             job=job,
+            catching_up=self.catching_up,
             fence=fence_for_run(pipeline, leadership, self.arbiter),
             heartbeat_id=lag_row,
             ddl=SchemaChangePolicy(pipeline.ddl, changes, leadership, progress, router.maps),
@@ -208,7 +212,6 @@ class _Assembly:
             identities=self.identities,
             letters=letters,
             reports_applied=target.reports_applied,
-            rereading=rereading,
             tracer=tracer,
             keys=keys,
         )
@@ -247,7 +250,7 @@ class _Assembly:
             router=router,
             tables=self.tables,
             latest=self.source.latest if self.origin.has_end else None,
-            agreeing=self.agreeing,
+            catching_up=self.catching_up,
             holds_rows=target.holds_rows,
             requests=self.requests,
             wanted=router.entries_to_load(every=pipeline.source.loads_tables),
@@ -255,7 +258,6 @@ class _Assembly:
             back=back,
             unpassed=unpassed,
             replica=target.farthest_replica if isinstance(target, ReplicatedTarget) else None,
-            isolates=self.isolates,
         )
 
     def table_creation(self) -> TableCreating | None:

@@ -19,10 +19,10 @@ from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.table_load import TableLoad
 from setl.run.dead_letters import DeadLetterHandler
+from setl.run.loads.catching_up import CatchingUp
 from setl.run.loads.fault_positions import locate_fault
 from setl.run.loads.job import LoadJob
 from setl.run.loads.repeated import repeated_through
-from setl.run.loads.rereading import Rereading
 from setl.run.loads.size import LoadSize
 from setl.run.measured.accounting import account, account_absorbed
 from setl.run.measured.pace import Stage
@@ -51,6 +51,7 @@ class EtlWork:
         *,
         extractor: Extractor,
         job: LoadJob,
+        catching_up: CatchingUp,
         fence: Fence,
         heartbeat_id: int | None,
         ddl: SchemaChangePolicy,
@@ -60,7 +61,6 @@ class EtlWork:
         identities: Identities | None = None,
         letters: DeadLetterHandler | None = None,
         reports_applied: bool = True,
-        rereading: Rereading | None = None,
         tracer: Tracer | None = None,
         keys: ActingKeys | None = None,
     ) -> None:
@@ -72,6 +72,7 @@ class EtlWork:
             clock: for all times.
             extractor: drops what is not to be applied.
             job: transforms and loads.
+            catching_up: runs the loads.
             fence: keeps stale leaders out of the target.
             heartbeat_id: row of ``retl.xdual`` whose heartbeats tell the lag, None if none do.
             ddl: what is done with schema changes.
@@ -82,7 +83,6 @@ class EtlWork:
                 target refuses rows of a table that is gone.
             letters: the dead letters, None for a pipeline that stops at a faulty row.
             reports_applied: whether the target stores what `LoadJob.applied_through` asks for.
-            rereading: runs loads of rows that are read at the source, None if there are none.
             tracer: is told how batches passed through the stages, None if nobody asks.
             keys: the foreign keys whose actions are carried out, None for a target without any.
         """
@@ -91,6 +91,7 @@ class EtlWork:
         self._clock = clock
         self._extractor = extractor
         self._job = job
+        self._catching_up = catching_up
         self._fence = fence
         self._heartbeat_id = heartbeat_id
         self._ddl = ddl
@@ -99,7 +100,6 @@ class EtlWork:
         self._identities = identities
         self._letters = letters
         self._reports_applied = reports_applied
-        self._rereading = rereading
         self._keys = keys
         self._course = Course(tracer, leadership, clock)
         self._size = LoadSize(rows_per_load)
@@ -253,16 +253,9 @@ class EtlWork:
             through = max(self._applied_through, again)
             names = {(row.entry.schema, row.entry.table) for row in rows}
             ticket = replace(ticket, unread=self._tables.unread(names, self._load_of_tables))
-
-            def load(ticket: LoadTicket) -> Loaded:
-                return self._job.run(rows, ticket, through)
-
-            def reread(ticket: LoadTicket) -> Loaded:
-                if self._rereading is None:
-                    return load(ticket)
-                return self._rereading.load(rows, ticket, load)
-
-            return self._tables.catching_up(names, ticket, reread)
+            return self._catching_up.load(
+                lambda t: self._job.run(rows, t, through), ticket, self._tables.alone(names), rows
+            )
         except SetlError as error:
             if isinstance(error, CollisionError) and last.checkpoint.repeats:
                 # A relay may have to write again first what its topic has lost.

@@ -32,6 +32,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 
 from setl import failpoints
 from setl.bulk.source_reader import SourceTables
@@ -46,12 +47,11 @@ from setl.model.checkpoint import Checkpoint, ShownPosition
 from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.load_request import LoadRequest, RequestState
-from setl.model.loaded import Loaded
 from setl.model.position import Position
 from setl.model.stream_end import StreamEnd
 from setl.model.table_load import TableLoad
 from setl.model.target_name import target_name
-from setl.run.loads.catching_up import load_catching_up
+from setl.run.loads.catching_up import CatchingUp
 from setl.run.loads.job import LoadJob
 from setl.run.loads.size import LoadSize, spent_on_rows
 from setl.run.measured.figures import LoadOutlook
@@ -102,7 +102,7 @@ class TableLoading:
         router: Router,
         tables: Callable[[], AbstractContextManager[SourceTables] | None],
         latest: Callable[[], Position] | None,
-        agreeing: Callable[[Sequence[NamedRoute]], frozenset[str]],
+        catching_up: CatchingUp,
         holds_rows: Callable[[tuple[str, str]], bool],
         requests: StoredLoadRequests,
         wanted: tuple[str, ...],
@@ -110,7 +110,6 @@ class TableLoading:
         back: str = "",
         unpassed: Callable[[], int] | None = None,
         replica: Callable[[], ReplicaBehind | None] | None = None,
-        isolates: bool = False,
     ) -> None:
         """Nothing is loaded yet.
 
@@ -123,7 +122,7 @@ class TableLoading:
             tables: opens the tables of the source; gives None if nobody can read them.
             latest: asks for the end of the source's stream; None if the stream may end before what
                 its tables show, so that only the server's clock tells when all of that has come.
-            agreeing: see `TargetSystem.agreeing_tables`.
+            catching_up: runs the loads.
             holds_rows: see `TargetSystem.holds_rows`.
             requests: what operators ask for.
             wanted: names of the channel file's entries whose tables are to be loaded.
@@ -132,8 +131,6 @@ class TableLoading:
                 policy, as ``channel/pipeline``; "" without.
             unpassed: of how many rows the target still stores something until `back` has read it.
             replica: asks which replica of the target is behind most; None if it has none.
-            isolates: whether a row that another one conflicts with is put aside, so that no error
-                tells of it.
         """
         self._job = job
         self._leadership = leadership
@@ -141,14 +138,13 @@ class TableLoading:
         self._clock = clock
         self._router = router
         self._latest = latest
-        self._agreeing = agreeing
+        self._catching_up = catching_up
         self._holds_rows = holds_rows
         self._requests = requests
         self._wanted = wanted
         self._back = back
         self._unpassed = unpassed
         self._replica = replica
-        self._isolates = isolates
         self._size = LoadSize(_MOST_ROWS, seconds=STEP_SECONDS, first=2 * _LEAST_ROWS)
         self._tables = ListedTables(tables, router, leadership.key, clock)
         self._one_by_one: Sequence[NamedRoute] = ()  # with targets of their own, while they load
@@ -268,28 +264,9 @@ class TableLoading:
             return None
         return replace(load, acted=tuple(sorted({*load.acted, *doubtful})))
 
-    def catching_up(
-        self,
-        names: Collection[tuple[str, str]],
-        ticket: LoadTicket,
-        load: Callable[[LoadTicket], Loaded],
-    ) -> Loaded:
-        """Run a load of the stream or of ranges; may call `load` twice, and raises what it raises.
-
-        While tables are loaded, rows of other moments may go, as `LoadTicket.catching_up` has it.
-        Of which tables, is asked when it matters, since unique keys may be dropped at the source
-        and made at the target at any time.
-
-        Args:
-            names: the source tables that it has rows of.
-            ticket: its ticket.
-            load: runs it.
-        """
-        alone = [both for both in self._one_by_one if both[0] in names]
-        if not alone:
-            return load(ticket)
-        at_once = self._isolates
-        return load_catching_up(ticket, load, lambda: self._agreeing(alone), at_once=at_once)
+    def alone(self, names: Collection[tuple[str, str]]) -> Sequence[NamedRoute]:
+        """The source tables of these that are loaded now, each into a target of its own."""
+        return [both for both in self._one_by_one if both[0] in names]
 
     def step(
         self, reached: Checkpoint, ticket: LoadTicket, allowed: Callable[[], bool]
@@ -401,11 +378,9 @@ class TableLoading:
                 return None
             failpoints.reached("tables.before_job")
             started = self._clock.monotonic()
-            report = self.catching_up(
-                {item.table for item, _ in step.items},
-                ticket,
-                lambda ticket: self._job.load_ranges(step.items, ticket),
-            )
+            run = partial(self._job.load_ranges, step.items)
+            loading = self.alone({item.table for item, _ in step.items})
+            report = self._catching_up.load(run, ticket, loading)
         except (FencedError, TransientError):
             raise
         except SetlError as error:

@@ -18,6 +18,7 @@ from setl.model.load_request import LoadRequest
 from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind, RowSchema
+from setl.run.loads.catching_up import CatchingUp
 from setl.run.measured.progress import Progress
 from setl.run.table_loads.loading import TableLoading
 from setl.run.table_loads.requests import StoredLoadRequests
@@ -182,6 +183,12 @@ class Bench:
         self.end = BinlogPosition("bin.000001", 900)
         self.progress = Progress(self.clock)
         self.agreeing: Any = lambda wanted: frozenset(".".join(name) for name, _ in wanted)
+        self._catching_up = CatchingUp(
+            cast("Any", SimpleNamespace(rereads=False)),
+            cast("Any", self.tables.opened),
+            lambda wanted: self.agreeing(wanted),  # noqa: PLW0108 - a test sets another one
+            isolates=isolates,
+        )
         self.loading = TableLoading(
             self.job,
             LEADERSHIP,
@@ -190,14 +197,13 @@ class Bench:
             router=cast("Any", router or Router()),
             tables=cast("Any", self.tables.opened),
             latest=(lambda: self.end) if has_end else None,
-            agreeing=self._agree,
+            catching_up=self._catching_up,
             holds_rows=lambda target: target in self.full,
             requests=self.requests,
             wanted=wanted,
             limits=limits,
             back="c/back",
             unpassed=lambda: self.unpassed,
-            isolates=isolates,
         )
         self.reached: Any = Checkpoint(BinlogPosition("bin.000001", 100))
 
@@ -224,9 +230,6 @@ class Bench:
     def request(self, ident) -> Any:
         return next(request for request in self.requests.all() if request.id == ident)
 
-    def _agree(self, wanted):
-        return self.agreeing(wanted)
-
     def catching_up(self, isolates=False):
         """Tables of which rows may go where one of `shop.a` is in another one's way."""
         tickets = []
@@ -238,7 +241,8 @@ class Bench:
             return Loaded()
 
         try:
-            self.loading.catching_up({("shop", "a")}, LoadTicket(LEADERSHIP, 0, 0), load)
+            loading = self.loading.alone({("shop", "a")})
+            self._catching_up.load(load, LoadTicket(LEADERSHIP, 0, 0), loading)
         except CollisionError:
             return frozenset()
         return tickets[-1].catching_up

@@ -16,6 +16,7 @@ from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
 from setl.run.etl_work import EtlWork
+from setl.run.loads.catching_up import CatchingUp
 from setl.run.measured.progress import Progress
 from setl.run.run import PipelineRun
 from setl.run.table_loads.loading import TableLoading
@@ -187,6 +188,10 @@ class RecordingDdl:
         return [change.statement]
 
 
+_PLAIN: Any = SimpleNamespace(rereads=False)
+NO_TABLES_COME = CatchingUp(_PLAIN, lambda: None, lambda _: frozenset())
+
+
 def no_tables(leading, progress, clock):
     """For pipelines that load none."""
 
@@ -203,7 +208,7 @@ def no_tables(leading, progress, clock):
         router=unused,
         tables=never,
         latest=never,
-        agreeing=never,
+        catching_up=NO_TABLES_COME,
         holds_rows=never,
         requests=requests,
         wanted=(),
@@ -238,6 +243,7 @@ class Bench:
                 statements=SkippedStatements(lambda _, __: False, lambda _: True),
             ),
             job=self.job,
+            catching_up=NO_TABLES_COME,
             fence=RecordingFence(self.log),
             heartbeat_id=changes.pop("heartbeat_id", 1),
             ddl=SchemaChangePolicy(ddl, self.ddl, leading, self.progress),
