@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -137,7 +137,8 @@ class LoadJob:
             tasks = 1  # children go with their parents, in one transaction
         if tasks > 1:
             plan = replace(plan, single_writer=self._single_writer.among(targets))
-        return self._into(targets, ticket, lambda t: self._load(plan, work, t, tasks))
+        ticket = self._checked(targets, ticket)
+        return self._noted(targets, ticket, self._load(plan, work, ticket, tasks))
 
     def reload(self, letters: Sequence[DeadLetter], ticket: LoadTicket) -> Loaded:
         """Load dead letters again, in one task; those whose rows are in are gone afterwards.
@@ -159,7 +160,8 @@ class LoadJob:
             self._begin(len(letters), ticket)
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
-        return self._into(targets, ticket, lambda t: self._load(self._plan, work, t, 1))
+        ticket = self._checked(targets, ticket)
+        return self._noted(targets, ticket, self._load(self._plan, work, ticket, 1))
 
     @property
     def parallelism(self) -> int:
@@ -193,16 +195,12 @@ class LoadJob:
             tasks = 1 if together or decided else min(self.parallelism, len(items))
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
-        plan, one_by_one = self._plan, self._item_by_item
-        return self._into(targets, ticket, lambda t: self._load(plan, work, t, tasks, one_by_one))
+        ticket = self._checked(targets, ticket)
+        report = self._load(self._plan, work, ticket, tasks, self._item_by_item)
+        return self._noted(targets, ticket, report)
 
-    def _into(
-        self,
-        targets: Collection[tuple[str, str]],
-        ticket: LoadTicket,
-        load: Callable[[LoadTicket], Loaded],
-    ) -> Loaded:
-        """Load into these targets, if they are those of before and do no more than take rows."""
+    def _checked(self, targets: Collection[tuple[str, str]], ticket: LoadTicket) -> LoadTicket:
+        """The ticket for these targets; they are those of before and do no more than take rows."""
         if self._refuse is not None:
             self._refuse(targets)
         if self._identities is not None:
@@ -210,7 +208,12 @@ class LoadJob:
             # What sinks know of an index is of the one that had its name before.
             known_of = ticket.schema_version + self._identities.others
             ticket = replace(ticket, schema_version=known_of)
-        report = load(ticket)
+        return ticket
+
+    def _noted(
+        self, targets: Collection[tuple[str, str]], ticket: LoadTicket, report: Loaded
+    ) -> Loaded:
+        """What was loaded, which changes what is known of the targets."""
         if self._versions is not None:
             self._versions.check(ticket, report)
         if self._identities is not None:
