@@ -39,9 +39,9 @@ class ElectionState:
     Attributes:
         decision: what it should do now; what concerns the mainstem is done already.
         leader_lock: who leads, as far as is known.
-        mine: whether that is this node, in its present session.
-        reason: while it is mine, why this leadership began, for the history.
-        vacancy: while it is mine, since when nobody had applied anything before, seconds since
+        leads: whether that is this node, in its present session.
+        reason: while it leads, why this leadership began, for the history.
+        vacancy: while it leads, since when nobody had applied anything before, seconds since
             1970; None if that is not known.
         ended_at: if this node has just given the leadership up, until when it applied changes,
             seconds since 1970.
@@ -50,7 +50,7 @@ class ElectionState:
 
     decision: Decision
     leader_lock: LeaderLock | None
-    mine: bool
+    leads: bool
     reason: str = ""
     vacancy: Vacancy | None = None
     ended_at: float | None = None
@@ -124,7 +124,7 @@ class Campaign:
         """
         view = self._view(snapshot, busy=busy, ready=ready, burnt_epoch=burnt_epoch, turn=turn)
         view = replace(view, not_ready=not_ready)
-        if view.contact is Contact.CONNECTED and view.leader_lock is not None and view.mine:
+        if view.contact is Contact.CONNECTED and view.leader_lock is not None and view.leads:
             view = self._answer(view, snapshot, view.leader_lock)
         decision = decide(view, self._settings)
         if decision.action in (Action.SUSPEND, Action.ABORT):
@@ -143,19 +143,19 @@ class Campaign:
             if view.state is not ChannelState.START:
                 ending = Ending.STOPPED
             view, decision = self._give_up(view, view.leader_lock, ending, decision)
-            if not view.mine:
+            if not view.leads:
                 still = view.now if self._still_since is None else self._still_since
                 ended_at = self._clock.now() - self._clock.monotonic() + still
                 stopped = ending is Ending.STOPPED
         self._say(decision)
-        if not view.mine:
+        if not view.leads:
             return ElectionState(
-                decision, view.leader_lock, mine=False, ended_at=ended_at, stopped=stopped
+                decision, view.leader_lock, leads=False, ended_at=ended_at, stopped=stopped
             )
         return ElectionState(
             decision,
             view.leader_lock,
-            mine=True,
+            leads=True,
             reason=self._reason,
             vacancy=self._vacancy,
         )
@@ -172,10 +172,10 @@ class Campaign:
         Raises:
             Unreachable: whether it was given up is not known.
         """
-        held = self._past.held
-        if held is None:
+        own_lock = self._past.own_lock
+        if own_lock is None:
             return False
-        self._arbiter.leader_locks.resign(self._pipeline, held)
+        self._arbiter.leader_locks.resign(self._pipeline, own_lock)
         now = self._clock.monotonic()
         self._past = after_resignation(self._past, Ending.RESIGNED, now=now)
         return True
@@ -313,10 +313,10 @@ class Campaign:
         return view, outcome
 
     def _give_up(
-        self, view: View, held: LeaderLock, ending: Ending, decision: Decision
+        self, view: View, own_lock: LeaderLock, ending: Ending, decision: Decision
     ) -> tuple[View, Decision]:
         try:
-            self._arbiter.leader_locks.resign(self._pipeline, held)
+            self._arbiter.leader_locks.resign(self._pipeline, own_lock)
         except (Unreachable, Conflict) as error:
             return view, _in_vain(decision.action, decision, error)
         self._past = after_resignation(self._past, ending, now=self._clock.monotonic())

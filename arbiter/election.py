@@ -125,7 +125,7 @@ class View:
     not_ready: str = ""
 
     @property
-    def mine(self) -> bool:
+    def leads(self) -> bool:
         """Whether this node leads. By session: a node id proves nothing (I1)."""
         return owned(self.leader_lock, self.session)
 
@@ -165,7 +165,7 @@ def deadline(view: View, settings: ElectionSettings) -> float:
 
 def _without_contact(view: View, settings: ElectionSettings) -> Decision | None:
     """The decision while the truth is not known; None if it is."""
-    involved = view.busy or view.past.held is not None
+    involved = view.busy or view.past.own_lock is not None
     if view.contact is Contact.LOST:
         return _stop(view, Action.ABORT if involved else Action.WAIT, "its session is lost")
     if view.now >= deadline(view, settings):
@@ -186,7 +186,7 @@ def _stop(view: View, action: Action, why: str) -> Decision:
 
 
 def _with_contact(view: View, settings: ElectionSettings) -> Decision:
-    if view.leader_lock is not None and view.mine:
+    if view.leader_lock is not None and view.leads:
         return _as_leader(view, view.leader_lock)
     if view.busy:
         return _stop(view, Action.ABORT, f"{_leader(view)}, and its own leadership is gone")

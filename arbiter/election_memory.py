@@ -32,7 +32,7 @@ class ElectionMemory:
     """What a node remembers of one pipeline from one cycle to the next.
 
     Attributes:
-        held: the mainstem it held when it last looked.
+        own_lock: the leader lock it held when it last looked.
         ending: how its last leadership ended; None once another has led, or if it never did.
         ended_at: monotonic time at which it saw that ending.
         vacant_since: monotonic time at which it first saw that no node leads.
@@ -44,7 +44,7 @@ class ElectionMemory:
             long before it saw the end: it was frozen, or heard nothing of the cluster, meanwhile.
     """
 
-    held: LeaderLock | None = None
+    own_lock: LeaderLock | None = None
     ending: Ending | None = None
     ended_at: float = 0.0
     vacant_since: float | None = None
@@ -144,7 +144,7 @@ def after_look(
         led_until = past.vacant_since if past.led_until is None else past.led_until
         return replace(past, vacant_since=None, led_until=led_until)
     if leader_lock is not None and owned(leader_lock, session):
-        return ElectionMemory(held=leader_lock, leader=leader_lock.nid)
+        return ElectionMemory(own_lock=leader_lock, leader=leader_lock.nid)
     past = _after_loss(past, session=session, now=now, heard_before=heard_before)
     if leader_lock is not None:
         leads = None if nodes is None else nodes.get(leader_lock.nid)
@@ -169,11 +169,11 @@ def _after_loss(
     past: ElectionMemory, *, session: int, now: float, heard_before: float | None
 ) -> ElectionMemory:
     """Note how the leadership ended, if there was one."""
-    if past.held is None:
+    if past.own_lock is None:
         return past
-    ending = Ending.RELEASED if past.held.session == session else Ending.DISCONNECTED
+    ending = Ending.RELEASED if past.own_lock.session == session else Ending.DISCONNECTED
     unwatched = unwatched_since(heard_before, now)
-    return replace(past, held=None, ending=ending, ended_at=now, led_until=unwatched)
+    return replace(past, own_lock=None, ending=ending, ended_at=now, led_until=unwatched)
 
 
 def unwatched_since(heard_before: float | None, now: float) -> float | None:

@@ -135,32 +135,32 @@ class LeaderLocks:
         return _leader_lock(found)
 
     def set_status(
-        self, pipeline: PipelineId, held: LeaderLock, status: LeaderLockStatus
+        self, pipeline: PipelineId, own_lock: LeaderLock, status: LeaderLockStatus
     ) -> LeaderLock:
-        """Say how far this leader is; Conflict if the mainstem is no longer `held`."""
+        """Say how far this leader is; Conflict if the mainstem is no longer `own_lock`."""
         path = self._paths.leader_lock(pipeline)
         for _ in range(ATTEMPTS):
-            found = self._held(path, held)
+            found = self._znode_of(path, own_lock)
             if found is None:
-                raise Conflict(f"epoch {held.epoch} of {pipeline} is over")
-            base = held.epoch - found.created
-            data = leader_lock_payload(held.nid, status, held.session, base)
+                raise Conflict(f"epoch {own_lock.epoch} of {pipeline} is over")
+            base = own_lock.epoch - found.created
+            data = leader_lock_payload(own_lock.nid, status, own_lock.session, base)
             try:
-                if self._tree.rewrite(path, data, found, held.session):
+                if self._tree.rewrite(path, data, found, own_lock.session):
                     return read_leader_lock(data, created=found.created, owner=found.owner)
             except SessionOver:
-                raise Conflict(f"epoch {held.epoch} of {pipeline} is over") from None
+                raise Conflict(f"epoch {own_lock.epoch} of {pipeline} is over") from None
         raise Conflict(f"the mainstem of {pipeline} is being changed concurrently")
 
-    def resign(self, pipeline: PipelineId, held: LeaderLock) -> None:
-        """Give the mainstem up; nothing happens if it is no longer `held`."""
+    def resign(self, pipeline: PipelineId, own_lock: LeaderLock) -> None:
+        """Give the mainstem up; nothing happens if it is no longer `own_lock`."""
         path = self._paths.leader_lock(pipeline)
         for _ in range(ATTEMPTS):
-            found = self._held(path, held)
+            found = self._znode_of(path, own_lock)
             if found is None:
                 return
             try:
-                self._znodes.delete(path, found.version, session=held.session)
+                self._znodes.delete(path, found.version, session=own_lock.session)
             except (Missing, SessionOver):
                 return
             except Changed:
@@ -189,12 +189,15 @@ class LeaderLocks:
             return
         raise Conflict(f"the mainstem of {pipeline} is being changed concurrently")
 
-    def _held(self, path: str, held: LeaderLock) -> Znode | None:
-        """The mainstem's znode if it is still `held`, by this very session and epoch."""
-        if held.session == 0 or held.session != self._znodes.session_id():
+    def _znode_of(self, path: str, own_lock: LeaderLock) -> Znode | None:
+        """The mainstem's znode if it is still `own_lock`, by this very session and epoch."""
+        if own_lock.session == 0 or own_lock.session != self._znodes.session_id():
             return None
         found = self._znodes.read(path)
-        if found is None or (_leader_lock(found).epoch, found.owner) != (held.epoch, held.session):
+        if found is None or (_leader_lock(found).epoch, found.owner) != (
+            own_lock.epoch,
+            own_lock.session,
+        ):
             return None
         return found
 

@@ -87,7 +87,7 @@ class PipelineController:
         self._tries = 0  # attempts at a run, whether it could be built or not
         self._begun = 0  # the last of them whose run has begun
         self._record = LeadershipRecord(pipeline, nid, arbiter, clock)
-        self._held: LeaderLock | None = None
+        self._own_lock: LeaderLock | None = None
         self._failed_at: int | None = None  # channel revision under which the run failed
         self._fenced: tuple[int, int] | None = None  # epoch, revision; another epoch may do
         self._election: ElectionState | None = None
@@ -114,8 +114,10 @@ class PipelineController:
     @property
     def _failed(self) -> bool:
         """Whether this leadership has failed for good."""
-        held, fenced = self._held, self._fenced
-        return self._failed_at is not None or bool(fenced and held and fenced[0] == held.epoch)
+        own_lock, fenced = self._own_lock, self._fenced
+        return self._failed_at is not None or bool(
+            fenced and own_lock and fenced[0] == own_lock.epoch
+        )
 
     @property
     def _trying_again(self) -> bool:
@@ -157,8 +159,8 @@ class PipelineController:
         )
         self._election = election
         action = election.decision.action
-        if election.ended_at is not None and self._held is not None:
-            self._record.ended(self._held, election.ended_at, stopped=election.stopped)
+        if election.ended_at is not None and self._own_lock is not None:
+            self._record.ended(self._own_lock, election.ended_at, stopped=election.stopped)
         if action is Action.LEAD and election.leader_lock is not None:
             if busy:
                 self._lead_on(election.leader_lock)
@@ -194,8 +196,8 @@ class PipelineController:
         if self._disturbed:
             return False
         if self._idle is Action.LEAD:
-            held = self._held
-            recorded = held is not None and self._record.has_cost_of(held)
+            own_lock = self._own_lock
+            recorded = own_lock is not None and self._record.has_cost_of(own_lock)
             return self.busy and recorded and self._record.at_work
         return self._idle in (Action.FOLLOW, Action.IDLE) and not self.busy
 
@@ -206,7 +208,7 @@ class PipelineController:
 
     def _stand_by(self, action: Action) -> None:
         """Nothing runs here, and this node does not lead, or only to have another epoch."""
-        self._held = None
+        self._own_lock = None
         if self._not_ready_reason and action is not Action.IDLE:
             # Another leads, or nobody can; either way this node says why it is not the one.
             self._failed_at = None
@@ -236,7 +238,7 @@ class PipelineController:
         target's fence can tell its transactions from those of the next run.
         """
         if self.busy:
-            self._burnt_epoch = self._held.epoch if self._held else self._burnt_epoch
+            self._burnt_epoch = self._own_lock.epoch if self._own_lock else self._burnt_epoch
             self._run.abort()
         self._disturbed = True  # last, as in `suspend`
 
@@ -266,7 +268,7 @@ class PipelineController:
         If it has ended since, the next tick decides: its epoch may be spent, or its pipeline
         controller is to end with it.
         """
-        if self._held is None or self._held.epoch != leader_lock.epoch:
+        if self._own_lock is None or self._own_lock.epoch != leader_lock.epoch:
             self.abort()  # a run of an earlier epoch has no business any more
         elif self._arbiter.session.contact() is Contact.CONNECTED:  # still, after the look
             self._run.resume()
@@ -279,10 +281,10 @@ class PipelineController:
             return  # it failed for good; the operator's next `start` changes the revision
         if self._clock.monotonic() < self._not_before:
             return
-        if self._held is None or self._held.epoch != leader_lock.epoch:
+        if self._own_lock is None or self._own_lock.epoch != leader_lock.epoch:
             before = self._progress if self._trying_again else None
             self._progress = Progress(self._clock, before)
-        self._held = leader_lock
+        self._own_lock = leader_lock
         self._failed_at = None
         self._tries += 1
         self._run.start(lambda: self._work(leader_lock, revision))
@@ -369,7 +371,7 @@ class PipelineController:
             pipeline=self.pipeline.pipeline,
             leader=leader_lock.nid if leader_lock else "",
             epoch=leader_lock.epoch if leader_lock else 0,
-            mine=bool(election and election.mine),
+            mine=bool(election and election.leads),
             decision=self.problem or self._decision(),
             figures=self._progress.figures(),
             not_ready=self._not_ready_reason,
@@ -396,5 +398,5 @@ class PipelineController:
 
     def _resign(self) -> None:
         """Step down, if there is one."""
-        if self._campaign.resign() and self._held is not None:
-            self._record.ended(self._held, self._clock.now())
+        if self._campaign.resign() and self._own_lock is not None:
+            self._record.ended(self._own_lock, self._clock.now())

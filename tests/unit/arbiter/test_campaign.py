@@ -21,7 +21,7 @@ def test_the_first_leader_waits_for_the_delay(cluster, n1):
     cluster.advance(0.01)
     state = n1.cycle()
     assert state.decision.action is Action.LEAD
-    assert state.mine
+    assert state.leads
     assert state.leader_lock.nid == "n1"
     assert state.decision.sentence.endswith(f"it leads now, epoch {state.leader_lock.epoch}")
     after = n1.cycle()
@@ -36,7 +36,7 @@ def test_the_loser_of_a_race_follows(cluster, n1, n2):
     assert n1.act() is Action.LEAD
     state = n2.cycle()
     assert state.decision.action is Action.FOLLOW
-    assert not state.mine
+    assert not state.leads
     assert state.leader_lock.nid == "n1"
 
 
@@ -48,7 +48,7 @@ def test_a_race_lost_between_look_and_campaign_is_followed(cluster, n1, n2):
     state = n2.cycle()
     assert state.decision.action is Action.FOLLOW
     assert state.leader_lock.nid == "n1"
-    assert not state.mine
+    assert not state.leads
 
 
 def test_a_standby_takes_over_after_a_crash(cluster, n1, n2):
@@ -129,7 +129,7 @@ def test_stop_drains_then_resigns_then_idles(cluster, n1, n2, operator):
     assert n1.act() is Action.DRAIN
     assert operator.leader_locks.one(PIPELINE) is not None
     state = n1.cycle()
-    assert (state.decision.action, state.mine) == (Action.RESIGN, False)
+    assert (state.decision.action, state.leads) == (Action.RESIGN, False)
     assert state.leader_lock is None
     assert operator.leader_locks.one(PIPELINE) is None
     assert n1.act() is Action.IDLE
@@ -252,12 +252,12 @@ def test_an_earlier_process_with_my_name_is_waited_for(cluster, n1, n2):
     state = cycle()
     assert state.decision.action is Action.WAIT
     assert "earlier session" in state.decision.sentence
-    assert not state.mine
+    assert not state.leads
     cluster.advance(10)
     again.nodes.announce(NodeInfo("n1"))
     cycle()
     cluster.advance(0.5)
-    assert cycle().mine
+    assert cycle().leads
 
 
 def test_the_run_of_a_channel_that_goes_away_ends(cluster, n1, operator):
@@ -277,7 +277,7 @@ def test_a_cancelled_run_is_followed_by_one_under_another_epoch(cluster, n1, n2)
     n1.link.resume()
     burnt_epoch = n1.epochs[-1]
     state = n1.cycle(burnt_epoch=burnt_epoch)
-    assert (state.decision.action, state.mine) == (Action.RESIGN, False)
+    assert (state.decision.action, state.leads) == (Action.RESIGN, False)
     state = n1.cycle(burnt_epoch=burnt_epoch)
     assert state.decision.action is Action.LEAD
     assert state.leader_lock.epoch > burnt_epoch
@@ -299,7 +299,7 @@ def test_an_outage_counts_from_the_silence_and_not_from_the_resignation_after_it
     n1.link.resume()
     assert n1.act(burnt_epoch=n1.epochs[-1]) is Action.RESIGN
     state = n1.cycle(burnt_epoch=n1.epochs[-1])
-    assert state.mine
+    assert state.leads
     assert state.vacancy.earliest == state.vacancy.latest == suspended
     # What was suspended for a moment only is no part of a later outage.
     n1.link.suspend()
@@ -360,10 +360,10 @@ def test_a_campaign_whose_reply_is_lost_is_found_out_by_its_owner(cluster, n1):
     state = n1.cycle()
     assert state.decision.action is Action.WAIT
     assert "without success" in state.decision.sentence
-    assert not state.mine
+    assert not state.leads
     state = n1.cycle()
     assert state.decision.action is Action.LEAD
-    assert state.mine
+    assert state.leads
     assert state.reason == "node n1 campaigns: no node leads"
 
 
@@ -383,7 +383,7 @@ def test_a_resignation_by_choice_says_that_it_does_not_know(cluster, n1):
     n1.link.refuse(1)
     with pytest.raises(Unreachable):
         n1.campaign.resign()
-    assert n1.cycle().mine
+    assert n1.cycle().leads
 
 
 @pytest.mark.parametrize("calls", [1, 2])
@@ -434,5 +434,5 @@ def test_overtaken_is_still_mine(cluster, n1):
     held = n1.cycle().leader_lock
     n1.arbiter.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
     state = n1.cycle()
-    assert state.mine
+    assert state.leads
     assert state.leader_lock.status is LeaderLockStatus.OVERTAKE

@@ -40,7 +40,7 @@ def decided(**changes):
     return decide(look(**changes), RULES)
 
 
-LED = ElectionMemory(held=MINE, leader="n1")
+LED = ElectionMemory(own_lock=MINE, leader="n1")
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ views = st.builds(
     vacant=st.none() | ages,
     past=st.builds(
         ElectionMemory,
-        held=st.none() | st.just(MINE),
+        own_lock=st.none() | st.just(MINE),
         ending=st.none() | st.sampled_from(Ending),
         leader=st.sampled_from(["", "n1", "n2"]),
     ),
@@ -363,8 +363,8 @@ def test_memory_is_consistent(seen):
             and leader_lock is not None
             and leader_lock.session == session
         )
-        assert (past.held is not None) == mine
-        if past.held is not None or (leader_lock is not None and contact is Contact.CONNECTED):
+        assert (past.own_lock is not None) == mine
+        if past.own_lock is not None or (leader_lock is not None and contact is Contact.CONNECTED):
             assert past.ending is None
             assert past.vacant_since is None
         if past.vacant_since is not None:

@@ -9,7 +9,7 @@ from arbiter.values import LeaderLock, LeaderLockStatus, NodeInfo
 ME, OTHER = 7, 9
 MINE = LeaderLock("n1", LeaderLockStatus.OVERTAKE, 41, ME)
 THEIRS = LeaderLock("n2", LeaderLockStatus.OVERTAKE, 42, OTHER)
-LED = ElectionMemory(held=MINE, leader="n1")
+LED = ElectionMemory(own_lock=MINE, leader="n1")
 
 
 def remembered(past, **seen):
@@ -31,7 +31,7 @@ def test_a_leader_ends_a_vacancy():
 
 def test_my_leadership_is_remembered():
     assert remembered(ElectionMemory(vacant_since=3.0), leader_lock=MINE) == ElectionMemory(
-        held=MINE, leader="n1"
+        own_lock=MINE, leader="n1"
     )
 
 
@@ -48,7 +48,7 @@ def test_a_new_session_is_a_disconnection_even_if_its_loss_was_not_seen():
 
 def test_a_leader_lock_that_goes_while_the_session_lives_was_taken_away():
     past = remembered(LED)
-    assert (past.held, past.ending, past.ended_at) == (None, Ending.RELEASED, 100.0)
+    assert (past.own_lock, past.ending, past.ended_at) == (None, Ending.RELEASED, 100.0)
 
 
 @pytest.mark.parametrize(("ready", "began"), [(True, 94.0), (False, 100.0)])

@@ -22,7 +22,7 @@ def test_a_switchover_drains_then_hands_over_to_the_node_that_was_named(cluster,
     assert n1.act() is Action.DRAIN
     assert outcome(operator) == (SignalState.PENDING, "")
     state = n1.cycle()
-    assert (state.decision.action, state.mine) == (Action.RESIGN, False)
+    assert (state.decision.action, state.leads) == (Action.RESIGN, False)
     assert n2.act() is Action.WAIT
     cluster.advance(1)
     assert n2.act() is Action.WAIT
@@ -121,7 +121,7 @@ def test_a_failover_without_a_leader(cluster, n1, n2, operator):
     requests.failover(operator, PIPELINE, ANY, OPERATOR, to="n2")
     assert n1.act() is Action.WAIT
     state = n2.cycle()
-    assert state.mine
+    assert state.leads
     assert state.decision.action is Action.HOLD
     n2.cycle()
     assert outcome(operator)[0] is SignalState.DONE
@@ -145,7 +145,7 @@ def test_the_named_node_dies_as_soon_as_it_leads(cluster, n1, n2, operator):
     n1.act()
     assert n1.act() is Action.RESIGN
     taken = n2.campaign.cycle(n2.look(), busy=False, ready=True)
-    assert taken.mine
+    assert taken.leads
     assert n1.act() is Action.FOLLOW
     n2.link.cut()
     cluster.advance(9.9)

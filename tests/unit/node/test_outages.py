@@ -253,7 +253,7 @@ def test_a_leadership_that_goes_on_after_an_error_has_not_ended_then(cluster, op
     ends(other)
     run = leading(cluster, node)
     works(cluster, node)
-    held = node.controller._held
+    held = node.controller._own_lock
     assert held is not None
     node.controller._record.failed(held, None, "no such table")
     assert last(operator).applied_until is not None
