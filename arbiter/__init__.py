@@ -1,1 +1,1 @@
-"""Who is active: mainstem, epoch, channel state and history. Does not know setl."""
+"""Who leads: leader lock, epoch, channel state and history. Does not know setl."""

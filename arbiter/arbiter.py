@@ -57,7 +57,7 @@ class Arbiter:
 
     Thread-safe. Order: what one session writes is seen by all in that order. Idempotence:
     noted at each call. Crash: a call that raised `Unreachable` may have taken effect, so the
-    caller reads before it decides again; ephemeral facts (nodes, mainstems) vanish by
+    caller reads before it decides again; ephemeral facts (nodes, leader locks) vanish by
     themselves within the session timeout.
 
     Attributes:
@@ -118,7 +118,7 @@ class Arbiter:
         """
 
     def facts(self) -> Facts:
-        """Nodes, channels, mainstems and signals, read in a few round trips.
+        """Nodes, channels, leader locks and signals, read in a few round trips.
 
         What cannot be read at all (a damaged payload) is treated as the single reads do. While
         nothing has changed, it may be the same object again, which says just that.

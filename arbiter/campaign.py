@@ -1,4 +1,4 @@
-"""The election of one pipeline, cycle by cycle: look, decide, change the mainstem."""
+"""The election of one pipeline, cycle by cycle: look, decide, change the leader lock."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ElectionState:
     """What a node knows of a pipeline's election after a cycle.
 
     Attributes:
-        decision: what it should do now; what concerns the mainstem is done already.
+        decision: what it should do now; what concerns the leader lock is done already.
         leader_lock: who leads, as far as is known.
         leads: whether that is this node, in its present session.
         reason: while it leads, why this leadership began, for the history.
@@ -290,7 +290,7 @@ class Campaign:
         try:
             leader_lock = self._arbiter.leader_locks.campaign(self._pipeline, self._nid)
         except (Unreachable, Conflict, NotFound) as error:
-            # If it took effect after all, the next look finds the mainstem.
+            # If it took effect after all, the next look finds the leader lock.
             return view, _in_vain(Action.WAIT, decision, error)
         now = self._clock.monotonic()
         session, contact = self._arbiter.session.session_id(), self._arbiter.session.contact()

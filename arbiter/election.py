@@ -244,7 +244,7 @@ def _why_another_epoch(view: View, leader_lock: LeaderLock) -> str:
     if leader_lock.epoch == view.burnt_epoch:
         return f"a run was cancelled under epoch {leader_lock.epoch}"
     # The epoch may have been higher than it seems now; the target's fence knows which.
-    return "" if leader_lock.readable else "its mainstem was overwritten"
+    return "" if leader_lock.readable else "its leader lock was overwritten"
 
 
 def _about_vacancy(view: View, settings: ElectionSettings) -> Decision:

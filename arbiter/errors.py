@@ -10,7 +10,7 @@ class Contact(Enum):
 
     CONNECTED = "connected"
     SUSPENDED = "suspended"  # the connection is gone, the session may live: start nothing new
-    LOST = "lost"  # the session is gone, and every mainstem of it: stop what runs
+    LOST = "lost"  # the session is gone, and every leader lock of it: stop what runs
 
 
 class ArbiterError(Exception):

@@ -101,9 +101,9 @@ class LeaderLocks:
         self._epochs = epochs
 
     def campaign(self, pipeline: PipelineId, nid: str) -> LeaderLock:
-        """Try to become active. Returns the mainstem as it is afterwards, mine or another's.
+        """Try to become the leader. Returns the leader lock as it is afterwards, mine or another's.
 
-        It is mine exactly if its session is `session_id()`. Idempotent: a mainstem that this
+        It is mine exactly if its session is `session_id()`. Idempotent: a leader lock that this
         session already holds is returned as it is.
         """
         path, session = self._paths.leader_lock(pipeline), self._tree.session()
@@ -125,10 +125,10 @@ class LeaderLocks:
             if self._epochs.base() == base:
                 return _leader_lock(made)
             self.resign(pipeline, _leader_lock(made))
-        raise Conflict(f"the mainstem of {pipeline} keeps coming and going")
+        raise Conflict(f"the leader lock of {pipeline} keeps coming and going")
 
     def one(self, pipeline: PipelineId) -> LeaderLock | None:
-        """Who is active, None if nobody is."""
+        """Who leads, None if nobody does."""
         found = self._znodes.read(self._paths.leader_lock(pipeline))
         if found is None:
             return None
@@ -137,7 +137,7 @@ class LeaderLocks:
     def set_status(
         self, pipeline: PipelineId, own_lock: LeaderLock, status: LeaderLockStatus
     ) -> LeaderLock:
-        """Say how far this leader is; Conflict if the mainstem is no longer `own_lock`."""
+        """Say how far this leader is; Conflict if the leader lock is no longer `own_lock`."""
         path = self._paths.leader_lock(pipeline)
         for _ in range(ATTEMPTS):
             found = self._znode_of(path, own_lock)
@@ -150,10 +150,10 @@ class LeaderLocks:
                     return read_leader_lock(data, created=found.created, owner=found.owner)
             except SessionOver:
                 raise Conflict(f"epoch {own_lock.epoch} of {pipeline} is over") from None
-        raise Conflict(f"the mainstem of {pipeline} is being changed concurrently")
+        raise Conflict(f"the leader lock of {pipeline} is being changed concurrently")
 
     def resign(self, pipeline: PipelineId, own_lock: LeaderLock) -> None:
-        """Give the mainstem up; nothing happens if it is no longer `own_lock`."""
+        """Give the leader lock up; nothing happens if it is no longer `own_lock`."""
         path = self._paths.leader_lock(pipeline)
         for _ in range(ATTEMPTS):
             found = self._znode_of(path, own_lock)
@@ -166,7 +166,7 @@ class LeaderLocks:
             except Changed:
                 continue
             return
-        raise Conflict(f"the mainstem of {pipeline} is being changed concurrently")
+        raise Conflict(f"the leader lock of {pipeline} is being changed concurrently")
 
     def depose(self, pipeline: PipelineId, seen: LeaderLock) -> None:
         """Take the leadership away from whoever holds `seen`, although its session may live.
@@ -187,10 +187,10 @@ class LeaderLocks:
             except Changed:
                 continue
             return
-        raise Conflict(f"the mainstem of {pipeline} is being changed concurrently")
+        raise Conflict(f"the leader lock of {pipeline} is being changed concurrently")
 
     def _znode_of(self, path: str, own_lock: LeaderLock) -> Znode | None:
-        """The mainstem's znode if it is still `own_lock`, by this very session and epoch."""
+        """The leader lock's znode if it is still `own_lock`, by this very session and epoch."""
         if own_lock.session == 0 or own_lock.session != self._znodes.session_id():
             return None
         found = self._znodes.read(path)

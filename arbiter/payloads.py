@@ -148,7 +148,7 @@ def read_channel(name: str, data: bytes, revision: int) -> Channel:
 def leader_lock_payload(nid: str, status: LeaderLockStatus, session: int, base: int) -> bytes:
     """Who is active. Owner and creation zxid are facts of the znode; the session is for people.
 
-    The epoch's base is written down with the mainstem, so that a base raised later leaves the
+    The epoch's base is written down with the leader lock, so that a base raised later leaves the
     epoch of this leadership as it is.
     """
     return encode(
@@ -162,7 +162,7 @@ def read_leader_lock(
 ) -> LeaderLock:
     """Inverse of `leader_lock_payload`, with what the znode's stat says of creation and owner.
 
-    An unreadable mainstem is held by its owner like any other; only the name is unknown, and
+    An unreadable leader lock is held by its owner like any other; only the name is unknown, and
     the epoch, which may have been another: it is not `LeaderLock.readable`.
     """
     read = Fields(data)

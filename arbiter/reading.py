@@ -38,7 +38,7 @@ def read_facts(znodes: Znodes, paths: Paths) -> Facts:
         for pipeline in _names(f"{paths.channels}/{name}", below, damaged)
     ]
     leader_locks = _read_leader_locks(znodes, paths, pipelines, damaged)
-    # Nodes last: a session's znodes go at once, so a leader whose mainstem was seen to be gone must
+    # Nodes last: a session's znodes go at once, so a leader whose lock was seen to be gone must
     # not be seen to live. Its outage would count from then, and not from its last sign of life.
     found, *signs = znodes.children_all([paths.nodes, *(paths.signals(p) for p in pipelines)])
     nids = _names(paths.nodes, found, damaged)

@@ -3,7 +3,7 @@
 Every node works this out by itself. All have the same facts and come to the same answer, without
 a word between them. So several vacancies at once (a node died that led ten pipelines) are spread.
 If two nodes see different facts for a moment, a pipeline may go to the second best node. That is
-the worst: the mainstem's creation decides who leads, not the queue.
+the worst: the leader lock's creation decides who leads, not the queue.
 """
 
 from __future__ import annotations

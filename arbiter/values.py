@@ -90,7 +90,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class LeaderLock:
-    """Who is active for a pipeline.
+    """Who leads a pipeline.
 
     Attributes:
         nid: the node that holds it.

@@ -81,7 +81,7 @@ class Session(Protocol):
         ...
 
     def watch(self, wake: Callable[[], None]) -> None:
-        """Call `wake` (which must not block) whenever contact, a channel or a mainstem changes."""
+        """Call `wake`, which must not block, when contact, a channel or a leader lock changes."""
         ...
 
     def close(self) -> None:

@@ -163,7 +163,7 @@ class Work(Protocol):
     def abandoned(self) -> bool:
         """Whether an `apply` has ended while parts of it may still be writing.
 
-        Then its epoch is spent: the fence tells what they write from what is applied next only
+        Then its epoch is burnt: the fence tells what they write from what is applied next only
         if that is applied under a higher one.
         """
         ...

@@ -103,7 +103,7 @@ class ArbiterBackend:
 
 
 class NotedBackend:
-    """What the stores with a note beside the mainstem have in common."""
+    """What the stores with a note beside the leader lock have in common."""
 
     def __init__(self):
         self.arbiter = MemoryArbiter(MemoryCluster())

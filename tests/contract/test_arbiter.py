@@ -353,7 +353,7 @@ def test_a_definition_that_is_no_json_is_refused(a, value):
         a.channels.put("shop", {"value": value})
 
 
-# -- mainstems ------------------------------------------------------------------------------
+# -- leader locks ------------------------------------------------------------------------------
 
 
 def test_nobody_leads_at_first(a):

@@ -234,7 +234,7 @@ class PipelineController:
     def abort(self) -> None:
         """Cancel what runs, at once (I3).
 
-        Its epoch is spent: a cancelled task may still be writing, and only a higher epoch in the
+        Its epoch is burnt: a cancelled task may still be writing, and only a higher epoch in the
         target's fence can tell its transactions from those of the next run.
         """
         if self.busy:
@@ -265,7 +265,7 @@ class PipelineController:
     def _lead_on(self, leader_lock: LeaderLock) -> None:
         """Lead with the run that there was when this was decided.
 
-        If it has ended since, the next tick decides: its epoch may be spent, or its pipeline
+        If it has ended since, the next tick decides: its epoch may be burnt, or its pipeline
         controller is to end with it.
         """
         if self._own_lock is None or self._own_lock.epoch != leader_lock.epoch:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KnownEpoch:
-    """The highest epoch that is known of a pipeline outside its mainstem.
+    """The highest epoch that is known of a pipeline outside its leader lock.
 
     Attributes:
         epoch: 0 if nobody has led it yet.

@@ -58,7 +58,7 @@ def move(
 ) -> Repositioned:
     """Store another position as the checkpoint, as a leader of its own.
 
-    Indefinitely, this process holds the mainstem, and the target's fence is raised
+    Indefinitely, this process holds the leader lock, and the target's fence is raised
     to its epoch. So no node can lead meanwhile, and one that led before and was only asleep
     cannot store its own checkpoint over this one.
 
@@ -124,7 +124,7 @@ def moved_checkpoint(
 
 @contextmanager
 def _leading(arbiter: Arbiter, ident: PipelineId, nid: str) -> Generator[LeaderLock]:
-    """Hold the mainstem of a stopped pipeline."""
+    """Hold the leader lock of a stopped pipeline."""
     why = objection_to_move(arbiter.facts(), ident)
     if why:
         raise Refused(why)
@@ -136,7 +136,7 @@ def _leading(arbiter: Arbiter, ident: PipelineId, nid: str) -> Generator[LeaderL
         raise Refused(f"{leader_lock.nid} leads, epoch {leader_lock.epoch}")
     try:
         # Somebody may have started the channel since it was looked at. From here on, a node
-        # that would lead waits until this mainstem is gone, and reads what is stored then.
+        # that would lead waits until this leader lock is gone, and reads what is stored then.
         state = arbiter.channels.one(ident.channel).state
         if state is not ChannelState.STOP:
             raise Refused(f"the channel is set to {state.value} by now")

@@ -27,7 +27,7 @@ class _Found(NamedTuple):
 
 
 class ArbiterCheckpointStore:
-    """Keeps a pipeline's checkpoint beside its mainstem.
+    """Keeps a pipeline's checkpoint beside its leader lock.
 
     Every store replaces the revision that it was decided on, and the payload says which
     epoch stored it. So a leader that was replaced cannot store any more as soon as its
@@ -155,7 +155,7 @@ class ArbiterCheckpointStore:
 
 
 class ArbiterNotes:
-    """A pipeline's note, beside its mainstem. Belongs to one thread."""
+    """A pipeline's note, beside its leader lock. Belongs to one thread."""
 
     def __init__(self, arbiter: Arbiter, pipeline: PipelineId) -> None:
         self._arbiter = arbiter

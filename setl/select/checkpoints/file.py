@@ -38,7 +38,7 @@ class FileCheckpointStore:
     new one, whole. A lock beside the file makes comparing and replacing one step among the
     processes of a machine; the file says which epoch wrote it.
 
-    Another machine has no such file, or an old one. The note beside the mainstem says which
+    Another machine has no such file, or an old one. The note beside the leader lock says which
     machine has written it last, so a node elsewhere stops with an error instead of beginning
     at `start` (I7); see `setl.select.checkpoints.note`.
 

@@ -1,6 +1,6 @@
 """Where a pipeline's checkpoint is found if the configured store has none.
 
-What is kept beside the mainstem says which store was written last: that one comes first. So a
+What is kept beside the leader lock says which store was written last: that one comes first. So a
 pipeline whose `checkpoint` was changed goes on where it stood, also if it once was in the store
 that it is told to use now, which still holds an older checkpoint.
 

@@ -1,4 +1,4 @@
-"""A note beside the mainstem that says where a checkpoint is stored, if not there.
+"""A note beside the leader lock that says where a checkpoint is stored, if not there.
 
 What lies elsewhere can go without anybody noticing: commits of a Kafka group that is idle expire, a
 file is on one machine only, and a target may be restored without setl's tables. A node that finds
@@ -53,7 +53,7 @@ class CheckpointNote:
         return cls(epoch, store, location, owner.nid, owner.host)
 
     def to_json(self) -> dict[str, Any]:
-        """The value that is kept beside the mainstem."""
+        """The value that is kept beside the leader lock."""
         values = asdict(self)
         values["place"] = values.pop("location")
         return {"version": 1, "epoch": values.pop("epoch"), _KEY: values}
@@ -67,7 +67,7 @@ class CheckpointNote:
 
 
 def read_note(value: Mapping[str, Any]) -> CheckpointNote | None:
-    """The note in what is kept beside the mainstem, None if that is a checkpoint.
+    """The note in what is kept beside the leader lock, None if that is a checkpoint.
 
     Raises:
         FatalError: it is a note that this version did not write.
@@ -127,7 +127,7 @@ class Notes(Protocol):
 
 
 def epoch_of(value: Mapping[str, Any]) -> int:
-    """The leadership that wrote what is kept beside the mainstem, 0 if it does not say."""
+    """The leadership that wrote what is kept beside the leader lock, 0 if it does not say."""
     epoch = value.get("epoch")
     return epoch if isinstance(epoch, int) else 0
 

@@ -48,7 +48,7 @@ class KafkaCheckpointStore:
     Kafka takes commits of members of the current generation only.
 
     Commits of a group that is idle expire after a week or so (``offsets.retention.minutes``),
-    so a note beside the mainstem says that there was one; without it, the loss would look like
+    so a note beside the leader lock says that there was one; without it, the loss would look like
     a first start (I7). The note knows the generation too, which foreign commits do not tell.
 
     Belongs to one thread, `close` to any. Keeps one connection.

@@ -266,7 +266,7 @@ def _nobody_leads_or_campaigns_without_a_living_session(view, action):
         assert action is Action.ABORT
 
 
-def _only_the_owner_of_the_mainstem_leads(view, action):
+def _only_the_owner_of_the_lock_leads(view, action):
     if action in (Action.LEAD, Action.HOLD, Action.DRAIN, Action.RESIGN):
         assert view.leader_lock is not None
         assert view.leader_lock.session == view.session != 0
@@ -332,7 +332,7 @@ def test_whatever_is_seen(view):
     decision = decide(view, RULES)
     action = decision.action
     _nobody_leads_or_campaigns_without_a_living_session(view, action)
-    _only_the_owner_of_the_mainstem_leads(view, action)
+    _only_the_owner_of_the_lock_leads(view, action)
     _what_the_operator_wants_is_done(view, action)
     _nobody_campaigns_too_soon(view, action)
     _a_leadership_is_not_given_up_while_something_runs(view, action)

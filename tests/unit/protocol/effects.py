@@ -13,7 +13,7 @@ L1 = "L1: no node that is awake can ever commit again"
 
 
 def holder(held: LeaderLock | None, i: int) -> str:
-    """Whose the mainstem is, seen from node `i`: see `tests.unit.protocol.rules.action`."""
+    """Whose the leader lock is, seen from node `i`: see `tests.unit.protocol.rules.action`."""
     if held is None:
         return ""
     if held.node != i:

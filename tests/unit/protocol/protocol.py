@@ -12,7 +12,7 @@ What is left out, and why that hides nothing:
 * The rows. Applying a change again, while no later run has selected, changes nothing (I12).
 * Storing a checkpoint is one step. It locks the fence like a load, so whatever comes between
   its statements is what may come between those of a load.
-* A look at the arbiter and what is done with the mainstem because of it are one step. The
+* A look at the arbiter and what is done with the leader lock because of it are one step. The
   arbiter checks the version or the session of whatever is changed, so a late one is refused.
 * What a node remembers of earlier leaders: it delays its pipeline controller and nothing else.
 """
@@ -159,7 +159,7 @@ class Protocol:
             yield Step(label, with_run(state, i, run._replace(suspended=False)), reliable=True)
 
     def _numbered(self, state: State, held: LeaderLock) -> State:
-        """The mainstem under the arbiter's next number.
+        """The leader lock under the arbiter's next number.
 
         One that was set up again gives numbers that the target has left behind, but they grow.
         """

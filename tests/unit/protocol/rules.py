@@ -37,10 +37,10 @@ def action(
         contact: what it knows of its session.
         late: whether the arbiter has been silent for longer than I3's deadline.
         wanted: the channel's state.
-        holder: whose the mainstem is: ``own``, ``earlier`` (of a process of this node that is
+        holder: whose the leader lock is: ``own``, ``earlier`` (of a process of this node that is
             gone), ``other``, or "" for nobody's.
         busy: whether a run works here.
-        burnt_epoch: whether a run was cancelled here under the mainstem's epoch.
+        burnt_epoch: whether a run was cancelled here under the leader lock's epoch.
         trust_nid: compare node ids instead of sessions, which the real rules do not.
         serves: whether the node serves this kind of pipeline.
     """

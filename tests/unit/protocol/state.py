@@ -118,7 +118,7 @@ class State(NamedTuple):
             owner = "ABC"[self.leader_lock.node] + (
                 "" if self.leader_lock.own else " (earlier process)"
             )
-            parts.append(f"mainstem: {owner}, epoch {self.leader_lock.epoch:g}")
+            parts.append(f"leader lock: {owner}, epoch {self.leader_lock.epoch:g}")
         parts.append(
             f"target: fence {self.fence:g}, applied {self.applied}, checkpoint {self.checkpoint}"
         )

@@ -1,6 +1,6 @@
 """A DTS subscription, one partition of a Kafka topic, as a `Source`.
 
-The partition is assigned, not subscribed to: which node reads is decided by the mainstem. With
+The partition is assigned, not subscribed to: which node reads is decided by the leader lock. With
 `mode: subscribe` a consumer group has a say too, in which a membership of its own takes part (see
 `setl.systems.kafka.source.group`). The position is the pipeline's own checkpoint.
 """

@@ -55,7 +55,7 @@ class MysqlCheckpointStore:
     """Keeps a pipeline's checkpoint in ``retl.setl_checkpoint`` of its target.
 
     A target may be restored or replaced without that table's rows, which would look like a first
-    start. So a note beside the mainstem says that there was a checkpoint (I7).
+    start. So a note beside the leader lock says that there was a checkpoint (I7).
 
     Thread-safe. Keeps one connection, and opens another when the server has dropped it.
     """
