@@ -12,7 +12,7 @@ from arbiter.election_memory import (
     Ending,
     Vacancy,
     after_look,
-    after_resignation,
+    after_stepping_down,
     unwatched_since,
     vacancy_of,
 )
@@ -103,7 +103,7 @@ class Campaign:
         turn: int | None = 0,
         not_ready: str = "",
     ) -> ElectionState:
-        """Decide once, and campaign or resign if that was decided.
+        """Decide once, and campaign or step down if that was decided.
 
         Never waits longer than the arbiter's limit for a call; an arbiter that does not answer
         is a decision too, not an error.
@@ -132,17 +132,17 @@ class Campaign:
                 # A process that stood still itself hears of the silence after it only.
                 unwatched = unwatched_since(snapshot.heard_before, view.now)
                 self._still_since = view.now if unwatched is None else unwatched
-        elif decision.action not in (Action.RESIGN, Action.WAIT, Action.CAMPAIGN):
+        elif decision.action not in (Action.STEP_DOWN, Action.WAIT, Action.CAMPAIGN):
             self._still_since = None
         ended_at, stopped = None, False
         if decision.action is Action.CAMPAIGN:
             view, decision = self._campaign(view, decision)
-        elif decision.action is Action.RESIGN and view.leader_lock is not None:
+        elif decision.action is Action.STEP_DOWN and view.leader_lock is not None:
             handed = view.handover or view.not_ready
-            ending = Ending.RESIGNED if handed else Ending.RENEWED
+            ending = Ending.STEPPED_DOWN if handed else Ending.RENEWED
             if view.state is not ChannelState.START:
                 ending = Ending.STOPPED
-            view, decision = self._give_up(view, view.leader_lock, ending, decision)
+            view, decision = self._release(view, view.leader_lock, ending, decision)
             if not view.leads:
                 still = view.now if self._still_since is None else self._still_since
                 ended_at = self._clock.now() - self._clock.monotonic() + still
@@ -160,7 +160,7 @@ class Campaign:
             vacancy=self._vacancy,
         )
 
-    def resign(self) -> bool:
+    def step_down(self) -> bool:
         """Step down so that another node takes it; nothing if this one has none.
 
         To be called once nothing of the pipeline runs here any more. This node does not
@@ -170,14 +170,14 @@ class Campaign:
             Whether it had one.
 
         Raises:
-            Unreachable: whether it was given up is not known.
+            Unreachable: whether it stepped down is not known.
         """
         own_lock = self._past.own_lock
         if own_lock is None:
             return False
-        self._arbiter.leader_locks.resign(self._pipeline, own_lock)
+        self._arbiter.leader_locks.release(self._pipeline, own_lock)
         now = self._clock.monotonic()
-        self._past = after_resignation(self._past, Ending.RESIGNED, now=now)
+        self._past = after_stepping_down(self._past, Ending.STEPPED_DOWN, now=now)
         return True
 
     def _view(
@@ -312,14 +312,14 @@ class Campaign:
             outcome = Decision(Action.LEAD, won)
         return view, outcome
 
-    def _give_up(
+    def _release(
         self, view: View, own_lock: LeaderLock, ending: Ending, decision: Decision
     ) -> tuple[View, Decision]:
         try:
-            self._arbiter.leader_locks.resign(self._pipeline, own_lock)
+            self._arbiter.leader_locks.release(self._pipeline, own_lock)
         except (Unreachable, Conflict) as error:
             return view, _in_vain(decision.action, decision, error)
-        self._past = after_resignation(self._past, ending, now=self._clock.monotonic())
+        self._past = after_stepping_down(self._past, ending, now=self._clock.monotonic())
         return replace(view, leader_lock=None, past=self._past), decision
 
     def _say(self, decision: Decision) -> None:

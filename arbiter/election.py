@@ -24,8 +24,8 @@ class Action(Enum):
     CAMPAIGN = "campaign"  # try to become the leader
     LEAD = "lead"  # lead: start the run, or let it go on
     HOLD = "hold"  # paused: finish what is loading, keep the leadership
-    DRAIN = "drain"  # stopped: finish what is loading, then resign
-    RESIGN = "resign"  # nothing runs any more: step down
+    DRAIN = "drain"  # stopped: finish what is loading, then step down
+    STEP_DOWN = "step down"  # nothing runs any more: step down
     SUSPEND = "suspend"  # start no new load; leadership is in doubt (I3)
     ABORT = "abort"  # cancel what runs: leadership is gone, or may be (I3)
 
@@ -218,7 +218,7 @@ def _as_leader(view: View, leader_lock: LeaderLock) -> Decision:
     why = "the channel is stopped" if view.state else "the channel is gone"
     if view.busy:
         return Decision(Action.DRAIN, f"{me} finishes what is loading: {why}")
-    return Decision(Action.RESIGN, f"{me} gives epoch {leader_lock.epoch} up: {why}")
+    return Decision(Action.STEP_DOWN, f"{me} steps down from epoch {leader_lock.epoch}: {why}")
 
 
 def _as_started_leader(view: View, leader_lock: LeaderLock) -> Decision:
@@ -227,15 +227,17 @@ def _as_started_leader(view: View, leader_lock: LeaderLock) -> Decision:
         to = f"hands over to {view.handover.to}" if view.handover.to else "hands over"
         if view.busy:
             return Decision(Action.DRAIN, f"{me} finishes what is loading, then {to}")
-        return Decision(Action.RESIGN, f"{me} {to} and gives epoch {leader_lock.epoch} up")
+        return Decision(
+            Action.STEP_DOWN, f"{me} {to} and steps down from epoch {leader_lock.epoch}"
+        )
     if view.not_ready and not view.busy:
-        why = f"{me} gives epoch {leader_lock.epoch} up: it cannot lead this pipeline"
-        return Decision(Action.RESIGN, f"{why}: {view.not_ready}", public=why)
+        why = f"{me} steps down from epoch {leader_lock.epoch}: it cannot lead this pipeline"
+        return Decision(Action.STEP_DOWN, f"{why}: {view.not_ready}", public=why)
     why = _why_another_epoch(view, leader_lock)
     if why and view.busy:
         return _stop(view, Action.ABORT, why)
     if why:
-        return Decision(Action.RESIGN, f"{me} takes a new epoch: {why}")
+        return Decision(Action.STEP_DOWN, f"{me} takes a new epoch: {why}")
     return Decision(Action.LEAD, f"no action: {me} leads, epoch {leader_lock.epoch}")
 
 
@@ -272,7 +274,7 @@ def _by_the_rules(view: View, turn: int, settings: ElectionSettings) -> Decision
             "wants a new epoch" if past.ending is Ending.RENEWED else "led until its session ended"
         )
         return Decision(Action.CAMPAIGN, f"{me} campaigns at once: it {why}")
-    if past.ending in (Ending.RESIGNED, Ending.RELEASED):
+    if past.ending in (Ending.STEPPED_DOWN, Ending.DEPOSED):
         return _after_stepping_down(view, past.ending, settings)
     before = f" after {past.leader}" if past.leader else ""
     delay = min(turn, MAX_TURN) * settings.turn_delay

@@ -21,8 +21,8 @@ class Ending(Enum):
     """How this node's last leadership ended, as far as nobody has led since."""
 
     DISCONNECTED = "disconnected"  # its session ended
-    RESIGNED = "gave up"  # by itself, so that another node might lead
-    RELEASED = "had taken away"  # by an operator, while its session lived
+    STEPPED_DOWN = "gave up"  # by itself, so that another node might lead
+    DEPOSED = "had taken away"  # by an operator, while its session lived
     RENEWED = "renewed"  # given up only to have it again under another epoch
     STOPPED = "stopped"  # the channel was stopped, which is nobody's turn to take over
 
@@ -160,7 +160,7 @@ def after_look(
     return replace(past, vacant_since=now, leader_gone=gone, led_until=led_until)
 
 
-def after_resignation(past: ElectionMemory, ending: Ending, *, now: float) -> ElectionMemory:
+def after_stepping_down(past: ElectionMemory, ending: Ending, *, now: float) -> ElectionMemory:
     """What a node remembers once it has given the leadership up."""
     return ElectionMemory(ending=ending, ended_at=now, vacant_since=now, leader=past.leader)
 
@@ -171,7 +171,7 @@ def _after_loss(
     """Note how the leadership ended, if there was one."""
     if past.own_lock is None:
         return past
-    ending = Ending.RELEASED if past.own_lock.session == session else Ending.DISCONNECTED
+    ending = Ending.DEPOSED if past.own_lock.session == session else Ending.DISCONNECTED
     unwatched = unwatched_since(heard_before, now)
     return replace(past, own_lock=None, ending=ending, ended_at=now, led_until=unwatched)
 

@@ -1,7 +1,7 @@
 """What a request to change the leader means for each node. Pure, like the election.
 
 A switchover takes this way: the leader that it was meant for finishes what it is loading and
-resigns; the node that was named campaigns at once while all others wait; as the new leader it
+steps down; the node that was named campaigns at once while all others wait; as the new leader it
 answers the request. So the answer is given by whoever leads in the end, and a request that its
 leader did not live to carry out is answered too.
 """

@@ -124,7 +124,7 @@ class LeaderLocks:
             # this session, so the base it gave before may have been raised since.
             if self._epochs.base() == base:
                 return _leader_lock(made)
-            self.resign(pipeline, _leader_lock(made))
+            self.release(pipeline, _leader_lock(made))
         raise Conflict(f"the leader lock of {pipeline} keeps coming and going")
 
     def one(self, pipeline: PipelineId) -> LeaderLock | None:
@@ -152,8 +152,8 @@ class LeaderLocks:
                 raise Conflict(f"epoch {own_lock.epoch} of {pipeline} is over") from None
         raise Conflict(f"the leader lock of {pipeline} is being changed concurrently")
 
-    def resign(self, pipeline: PipelineId, own_lock: LeaderLock) -> None:
-        """Give the leader lock up; nothing happens if it is no longer `own_lock`."""
+    def release(self, pipeline: PipelineId, own_lock: LeaderLock) -> None:
+        """Release the leader lock; nothing happens if it is no longer `own_lock`."""
         path = self._paths.leader_lock(pipeline)
         for _ in range(ATTEMPTS):
             found = self._znode_of(path, own_lock)

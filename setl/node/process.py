@@ -336,7 +336,7 @@ class NodeProcess:
             if not self._problem.sentence:
                 return pause
         if self._problem.lasts >= self._settings.session_timeout:
-            self._supervisor.give_up()
+            self._supervisor.step_down()
         return self._settings.cycle
 
     def _tick(self) -> float:

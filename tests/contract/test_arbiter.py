@@ -386,7 +386,7 @@ def test_the_epoch_grows_with_every_leadership(a, b):
         held = arbiter.leader_locks.campaign(PIPELINE, nid)
         assert held.nid == nid
         epochs.append(held.epoch)
-        arbiter.leader_locks.resign(PIPELINE, held)
+        arbiter.leader_locks.release(PIPELINE, held)
         assert a.leader_locks.one(PIPELINE) is None
     assert epochs == sorted(set(epochs))
 
@@ -405,7 +405,7 @@ def test_a_leader_lock_with_my_name_but_another_session_is_not_mine(a, b):
     assert seen.session != b.session.session_id()
     with pytest.raises(Conflict):
         b.leader_locks.set_status(PIPELINE, seen, LeaderLockStatus.OVERTAKE)
-    b.leader_locks.resign(PIPELINE, seen)
+    b.leader_locks.release(PIPELINE, seen)
     assert a.leader_locks.one(PIPELINE) == theirs
 
 
@@ -417,19 +417,19 @@ def test_the_status_is_set_by_the_leader(a, b):
     assert b.leader_locks.one(PIPELINE) == overtaken
     # Which of the two values of one leadership is given does not matter.
     assert a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.TAKING).epoch == held.epoch
-    a.leader_locks.resign(PIPELINE, held)
+    a.leader_locks.release(PIPELINE, held)
     assert b.leader_locks.one(PIPELINE) is None
 
 
 def test_the_status_of_an_earlier_epoch_cannot_be_set(a, b):
     held = a.leader_locks.campaign(PIPELINE, "n1")
-    a.leader_locks.resign(PIPELINE, held)
+    a.leader_locks.release(PIPELINE, held)
     with pytest.raises(Conflict, match=str(held.epoch)):
         a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
     theirs = b.leader_locks.campaign(PIPELINE, "n2")
     with pytest.raises(Conflict):
         a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
-    b.leader_locks.resign(PIPELINE, theirs)
+    b.leader_locks.release(PIPELINE, theirs)
     mine = a.leader_locks.campaign(PIPELINE, "n1")
     with pytest.raises(Conflict):
         a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
@@ -438,14 +438,14 @@ def test_the_status_of_an_earlier_epoch_cannot_be_set(a, b):
 
 def test_resigning_an_earlier_epoch_leaves_the_present_one(a, b):
     old = a.leader_locks.campaign(PIPELINE, "n1")
-    a.leader_locks.resign(PIPELINE, old)
-    a.leader_locks.resign(PIPELINE, old)
+    a.leader_locks.release(PIPELINE, old)
+    a.leader_locks.release(PIPELINE, old)
     theirs = b.leader_locks.campaign(PIPELINE, "n2")
-    a.leader_locks.resign(PIPELINE, old)
+    a.leader_locks.release(PIPELINE, old)
     assert a.leader_locks.one(PIPELINE) == theirs
-    b.leader_locks.resign(PIPELINE, theirs)
+    b.leader_locks.release(PIPELINE, theirs)
     mine = a.leader_locks.campaign(PIPELINE, "n1")
-    a.leader_locks.resign(PIPELINE, old)
+    a.leader_locks.release(PIPELINE, old)
     assert a.leader_locks.one(PIPELINE) == mine
 
 
@@ -639,7 +639,7 @@ def test_facts_are_what_the_single_reads_say(a, b):
     held = a.leader_locks.campaign(PIPELINE, "n1")
     b.leader_locks.campaign(BACK, "n2")
     b.leader_locks.campaign(PipelineId("other", "p"), "n2")
-    b.leader_locks.resign(BACK, b.leader_locks.one(BACK))
+    b.leader_locks.release(BACK, b.leader_locks.one(BACK))
     signal = a.signals.send(PIPELINE, Signal(SignalKind.ROLLBACK, by="me", epoch=held.epoch))
     facts = b.facts()
     assert list(facts.nodes.values()) == list(b.nodes.all())
@@ -715,7 +715,7 @@ def test_a_leader_is_deposed_although_its_session_lives(a, b):
 def test_only_the_leadership_that_was_seen_is_deposed(a, b):
     b.leader_locks.depose(PIPELINE, LeaderLock("n1", LeaderLockStatus.TAKING, 1, 1))
     seen = a.leader_locks.campaign(PIPELINE, "n1")
-    a.leader_locks.resign(PIPELINE, seen)
+    a.leader_locks.release(PIPELINE, seen)
     new = a.leader_locks.campaign(PIPELINE, "n1")
     b.leader_locks.depose(PIPELINE, seen)
     assert b.leader_locks.one(PIPELINE) == new
@@ -761,13 +761,13 @@ def test_leaderships_after_a_raise_are_above_it_and_earlier_ones_stay(a, b):
     assert a.leader_locks.campaign(PIPELINE, "n1") == held
     assert b.leader_locks.one(PIPELINE) == held
     held = a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
-    a.leader_locks.resign(PIPELINE, held)
+    a.leader_locks.release(PIPELINE, held)
     new = b.leader_locks.campaign(PIPELINE, "n2")
     assert new.epoch > base
     new = b.leader_locks.set_status(PIPELINE, new, LeaderLockStatus.OVERTAKE)
     assert a.leader_locks.one(PIPELINE) == new
     assert a.facts().leader_locks == {PIPELINE: new}
-    b.leader_locks.resign(PIPELINE, new)
+    b.leader_locks.release(PIPELINE, new)
     assert a.leader_locks.one(PIPELINE) is None
 
 
@@ -800,7 +800,7 @@ def test_changes_wake_who_watches(a, b):
     wakes(lambda: a.channels.set_state(a.channels.one("shop"), ChannelState.START))
     held = wakes(lambda: a.leader_locks.campaign(PIPELINE, "n1"))
     wakes(lambda: a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE))
-    wakes(lambda: a.leader_locks.resign(PIPELINE, held))
+    wakes(lambda: a.leader_locks.release(PIPELINE, held))
     wakes(lambda: a.signals.send(PIPELINE, WISH))
     wakes(lambda: a.signals.send(PIPELINE, WISH))
     wakes(lambda: a.leader_locks.campaign(PIPELINE, "n1"))
@@ -864,7 +864,7 @@ def test_a_channel_is_removed_with_all_that_is_below_it_and_epochs_go_on(a, b):
         b.channels.remove(stopped)
     assert a.leader_locks.one(PIPELINE) == held
     assert a.positions.read(PIPELINE) is not None
-    a.leader_locks.resign(PIPELINE, held)
+    a.leader_locks.release(PIPELINE, held)
     b.channels.remove(stopped)
     with pytest.raises(NotFound):
         a.channels.one("shop")

@@ -41,7 +41,7 @@ RunFactory = Callable[[int, Progress], PipelineRun]
 
 
 class PipelineController:
-    """One pipeline's pipeline controller on this node: it leads, or waits to lead.
+    """Leads one pipeline on this node, or waits to lead it.
 
     `tick` is called by the node's loop and never waits for the pipeline: a run has a thread of
     its own, and giving leadership up takes as many ticks as the run needs to drain.
@@ -246,17 +246,17 @@ class PipelineController:
         """Let the run finish what is loading, then end; returns at once."""
         self._run.stop()
 
-    def give_up(self) -> None:
+    def step_down(self) -> None:
         """Drain, and step down once nothing runs; returns at once, so call it again.
 
         For a leader that cannot look after its leadership. Nothing happens without one.
 
         Raises:
-            ArbiterError: whether it was given up is not known.
+            ArbiterError: whether it stepped down is not known.
         """
         self.drain()
         if not self.busy:
-            self._resign()
+            self._leave_lead()
 
     def _restart(self) -> None:
         self._failed_at = self._fenced = None
@@ -394,9 +394,9 @@ class PipelineController:
         if self.busy:
             self.abort()
         if not self.busy:
-            self._resign()
+            self._leave_lead()
 
-    def _resign(self) -> None:
-        """Step down, if there is one."""
-        if self._campaign.resign() and self._own_lock is not None:
+    def _leave_lead(self) -> None:
+        """Release the leader lock, if it is this node's own, and record that."""
+        if self._campaign.step_down() and self._own_lock is not None:
             self._record.ended(self._own_lock, self._clock.now())

@@ -51,7 +51,7 @@ class _Assignment:
         preference: which nodes the pipeline prefers.
         leaving: whether it ends, because its channel changed or went away.
         problem: what went wrong with it unexpectedly.
-        stepping_down: whether its leadership is given up once nothing runs.
+        stepping_down: whether it steps down once nothing runs.
         complaint: what the arbiter refused last, "" for nothing.
         decided_on: what its last decision was made of; None if it has to decide anyhow.
     """
@@ -116,13 +116,13 @@ class Supervisor:
         self._serves = serves
         self._build = build
         self._wake = wake
-        self._taken: dict[PipelineId, _Assignment] = {}
+        self._assigned: dict[PipelineId, _Assignment] = {}
         self._arranged: Facts | None = None
         self._pool: ThreadPoolExecutor | None = None
 
     def current(self) -> list[PipelineController]:
         """The present pipeline controllers."""
-        return [taken.controller for taken in list(self._taken.values())]
+        return [assigned.controller for assigned in list(self._assigned.values())]
 
     @property
     def busy(self) -> bool:
@@ -130,9 +130,7 @@ class Supervisor:
         return any(controller.busy for controller in self.current())
 
     def tick(self, snapshot: Snapshot, *, warm: bool) -> float | None:
-        """Begin and end pipeline controllers as channels want it.
-
-        Let each decide and act on one look.
+        """Begin and end pipeline controllers as channels want it; let each act on one look.
 
         A pipeline controller at rest is skipped as long as looks show the same, so that many idle
         pipelines cost little.
@@ -145,18 +143,20 @@ class Supervisor:
             self._arrange(snapshot.facts)
         seen = _Seen(snapshot.facts, snapshot.session, warm) if _is_sure(snapshot) else None
         deciding = {
-            ident: taken
-            for ident, taken in self._taken.items()
+            ident: assigned
+            for ident, assigned in self._assigned.items()
             if seen is None
-            or taken.stepping_down
-            or not (seen.same(taken.decided_on) and taken.controller.at_rest)
+            or assigned.stepping_down
+            or not (seen.same(assigned.decided_on) and assigned.controller.at_rest)
         }
         turns = self._turns(snapshot.facts) if deciding else {}
 
         def decide(ident: PipelineId) -> float | None:
-            taken = deciding[ident]
-            again = self._decide(ident, taken, snapshot, warm=warm, turn=turns.get(ident, 0))
-            taken.decided_on = seen if again is None and not taken.controller.problem else None
+            assigned = deciding[ident]
+            again = self._decide(ident, assigned, snapshot, warm=warm, turn=turns.get(ident, 0))
+            assigned.decided_on = (
+                seen if again is None and not assigned.controller.problem else None
+            )
             return again
 
         # To take many over one after another would take as many round trips as they are.
@@ -170,129 +170,125 @@ class Supervisor:
         return min((again for again in due if again is not None), default=None)
 
     def _decide(
-        self, ident: PipelineId, taken: _Assignment, snapshot: Snapshot, *, warm: bool, turn: int
+        self,
+        ident: PipelineId,
+        assigned: _Assignment,
+        snapshot: Snapshot,
+        *,
+        warm: bool,
+        turn: int,
     ) -> float | None:
         """Let one pipeline controller decide and act; returns as `tick`."""
-        if taken.leaving and not taken.controller.busy:
+        if assigned.leaving and not assigned.controller.busy:
             return None  # it must not restart what it was begun for
-        if taken.stepping_down:
-            # This look still shows the leadership that is given up; the next one is another.
-            self._give_up(ident, taken)
+        if assigned.stepping_down:
+            # This look still shows the leadership that ends; the next one is another.
+            self._step_down(ident, assigned)
             return None
         try:
-            again = taken.controller.tick(snapshot, warm=warm, turn=turn)
+            again = assigned.controller.tick(snapshot, warm=warm, turn=turn)
         except ArbiterError as error:
-            self._complain(ident, taken, error)
-            taken.controller.problem = f"ZooKeeper refuses: {error}"
+            self._complain(ident, assigned, error)
+            assigned.controller.problem = f"ZooKeeper refuses: {error}"
         except Exception as error:  # noqa: BLE001 - a defect: the other pipeline controllers go on
-            taken.problem.occurred(error)
-            taken.controller.problem = taken.problem.sentence
+            assigned.problem.occurred(error)
+            assigned.controller.problem = assigned.problem.sentence
             # A leadership that nobody looks after follows no operator: another may do better.
-            taken.stepping_down = True
-            self._give_up(ident, taken)
+            assigned.stepping_down = True
+            self._step_down(ident, assigned)
         else:
-            if not taken.leaving:  # whose trouble, if any, is to leave
-                taken.problem.passed()
-                taken.controller.problem = ""
+            if not assigned.leaving:  # whose trouble, if any, is to leave
+                assigned.problem.passed()
+                assigned.controller.problem = ""
             return again
         return None
 
-    def give_up(self) -> None:
-        """Drain all pipeline controllers without waiting.
+    def step_down(self) -> None:
+        """Drain all pipeline controllers without waiting; those that run nothing step down."""
+        for ident, assigned in self._assigned.items():
+            assigned.stepping_down = True
+            self._step_down(ident, assigned)
 
-        Give up each leadership that runs nothing.
-        """
-        for ident, taken in self._taken.items():
-            taken.stepping_down = True
-            self._give_up(ident, taken)
-
-    def _give_up(self, ident: PipelineId, taken: _Assignment) -> None:
-        """Drain a pipeline controller without waiting.
-
-        Give its leadership up if nothing runs any more.
-        """
+    def _step_down(self, ident: PipelineId, assigned: _Assignment) -> None:
+        """Drain a pipeline controller without waiting; it steps down if nothing runs any more."""
         try:
-            taken.controller.give_up()
+            assigned.controller.step_down()
         except ArbiterError as error:
-            self._complain(ident, taken, error)
+            self._complain(ident, assigned, error)
         except Exception as error:  # noqa: BLE001 - a defect: the other pipeline controllers go on
-            taken.problem.occurred(error)
+            assigned.problem.occurred(error)
         else:
-            taken.stepping_down = taken.controller.busy
+            assigned.stepping_down = assigned.controller.busy
 
     def close(self, patience: float) -> None:
-        """Drain all pipeline controllers side by side, and give the leaderships up.
+        """Drain all pipeline controllers side by side, and step down.
 
         Args:
             patience: seconds that each may take to finish what it is writing.
         """
         if self._pool is not None:
             self._pool.shutdown()
-        supervisor = self.current()
-        for controller in supervisor:
+        controllers = self.current()
+        for controller in controllers:
             try:
                 controller.drain()
             except Exception as error:  # noqa: BLE001 - the others have to be drained, too
                 _log.warning("run not drained", extra=fields(error=str(error)))
-        for controller in supervisor:
+        for controller in controllers:
             try:
                 controller.close(patience)
             except Exception as error:  # noqa: BLE001 - the others have to be closed, too
                 # The session ends with the process, and every leadership with it.
-                _log.warning("leadership not given up", extra=fields(error=str(error)))
+                _log.warning("node did not step down", extra=fields(error=str(error)))
 
     def _arrange(self, facts: Facts) -> None:
-        """Begin a pipeline controller for each pipeline.
-
-        End those whose channel changed or went away.
-        """
-        if facts is self._arranged and not any(taken.leaving for taken in self._taken.values()):
+        """Begin a controller for each pipeline; end those whose channel changed or went away."""
+        if facts is self._arranged and not any(
+            assigned.leaving for assigned in self._assigned.values()
+        ):
             return
         channels = facts.channels.values()
         wanted = {ident: channel for channel in channels for ident in pipelines_of(channel)}
         left: set[PipelineId] = set()
-        for ident, taken in list(self._taken.items()):
+        for ident, assigned in list(self._assigned.items()):
             # One that leaves does so to its end, even if its definition comes back meanwhile: it
             # may have been told to drain, and is then restarted.
-            gone = ident not in wanted or taken.definition != wanted[ident].definition
-            if (taken.leaving or gone) and self._left(ident, taken):
+            gone = ident not in wanted or assigned.definition != wanted[ident].definition
+            if (assigned.leaving or gone) and self._has_ended(ident, assigned):
                 left.add(ident)
         for ident, channel in wanted.items():
             preference = preference_of(channel, ident.pipeline)
-            # This look still shows the leadership that was just given up; the next one is another.
+            # This look still shows the leadership that has just ended; the next one is another.
             if ident in left:
                 continue
-            if ident not in self._taken and preference.served_by(self._serves):
-                controller = self._take(ident, channel, preference)
+            if ident not in self._assigned and preference.served_by(self._serves):
+                controller = self._controller(ident, channel, preference)
                 log_fields = {"channel": ident.channel, "pipeline": ident.pipeline}
                 problem = CycleProblem(self._clock, self._nid, **log_fields)
-                self._taken[ident] = _Assignment(
+                self._assigned[ident] = _Assignment(
                     controller, channel.definition, preference, problem
                 )
         self._arranged = None if left else facts
 
-    def _left(self, ident: PipelineId, taken: _Assignment) -> bool:
-        """Drain a pipeline controller without waiting.
-
-        Whether it has ended, with its leadership given up.
-        """
-        taken.leaving = True
+    def _has_ended(self, ident: PipelineId, assigned: _Assignment) -> bool:
+        """Drain a pipeline controller without waiting; whether it has ended and stepped down."""
+        assigned.leaving = True
         try:
-            if taken.controller.busy:
-                taken.controller.drain()
+            if assigned.controller.busy:
+                assigned.controller.drain()
                 return False
-            taken.controller.close(0)
+            assigned.controller.close(0)
         except ArbiterError as error:
-            self._complain(ident, taken, error)
+            self._complain(ident, assigned, error)
             return False
         except Exception as error:  # noqa: BLE001 - a defect: the other pipeline controllers go on
-            taken.problem.occurred(error)
-            taken.controller.problem = taken.problem.sentence
+            assigned.problem.occurred(error)
+            assigned.controller.problem = assigned.problem.sentence
             return False
-        del self._taken[ident]
+        del self._assigned[ident]
         return True
 
-    def _take(
+    def _controller(
         self, ident: PipelineId, channel: Channel, preference: Preference
     ) -> PipelineController:
         campaign = Campaign(
@@ -332,21 +328,21 @@ class Supervisor:
         """
         vacant = [
             ident
-            for ident in self._taken
+            for ident in self._assigned
             if ident not in facts.leader_locks
             and ident.channel in facts.channels
             and facts.channels[ident.channel].state is not ChannelState.STOP
         ]
         turns: dict[PipelineId, int] = {}
-        preferences = {ident: self._taken[ident].preference for ident in vacant}
+        preferences = {ident: self._assigned[ident].preference for ident in vacant}
         for ident, queue in queues(vacant, facts, preferences).items():
             turns[ident] = queue.index(self._nid) if self._nid in queue else len(queue)
         return turns
 
-    def _complain(self, pipeline: PipelineId, taken: _Assignment, error: ArbiterError) -> None:
+    def _complain(self, pipeline: PipelineId, assigned: _Assignment, error: ArbiterError) -> None:
         """Say once what the arbiter refuses; a cycle later it is the same."""
-        level = logging.DEBUG if taken.complaint == str(error) else logging.WARNING
-        taken.complaint = str(error)
+        level = logging.DEBUG if assigned.complaint == str(error) else logging.WARNING
+        assigned.complaint = str(error)
         log_fields = fields(
             channel=pipeline.channel,
             pipeline=pipeline.pipeline,

@@ -58,9 +58,9 @@ def move(
 ) -> Repositioned:
     """Store another position as the checkpoint, as a leader of its own.
 
-    Indefinitely, this process holds the leader lock, and the target's fence is raised
-    to its epoch. So no node can lead meanwhile, and one that led before and was only asleep
-    cannot store its own checkpoint over this one.
+    Meanwhile this process holds the leader lock, and the target's fence is raised to its epoch. So
+    no node can lead, and one that led before and was only asleep cannot store its own checkpoint
+    over this one.
 
     Args:
         pipeline: from a channel file with its references resolved.
@@ -142,7 +142,7 @@ def _leading(arbiter: Arbiter, ident: PipelineId, nid: str) -> Generator[LeaderL
             raise Refused(f"the channel is set to {state.value} by now")
         yield leader_lock
     finally:
-        arbiter.leader_locks.resign(ident, leader_lock)
+        arbiter.leader_locks.release(ident, leader_lock)
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,7 @@ def test_tls_and_sasl_carry_everything_an_arbiter_does(secured, security, joined
     assert b.positions.read(PIPELINE) == ({"file": "b.1"}, 0)
     assert [item.nid for item in b.history.all(PIPELINE)] == ["n1"]
     woken.clear()
-    a.leader_locks.resign(PIPELINE, held)
+    a.leader_locks.release(PIPELINE, held)
     eventually(lambda: woken, 20)
     assert b.leader_locks.campaign(PIPELINE, "n2").epoch > held.epoch
 

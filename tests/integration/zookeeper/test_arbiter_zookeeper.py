@@ -119,7 +119,7 @@ def test_a_session_that_expires_is_lost_until_announced_again(zookeeper, joined)
     eventually(lambda: a.session.session_id() not in (0, first), 30)
     assert a.session.contact() is Contact.LOST
     assert a.leader_locks.one(PIPELINE) == theirs
-    a.leader_locks.resign(PIPELINE, held)
+    a.leader_locks.release(PIPELINE, held)
     assert b.leader_locks.one(PIPELINE) == theirs
     a.nodes.announce(NodeInfo("n1"))
     assert a.session.contact() is Contact.CONNECTED
@@ -157,7 +157,7 @@ def test_many_changes_leave_no_watch_behind(zookeeper, joined):
     a.channels.put("shop", {})
     for n in range(30):
         a.channels.put("shop", {"n": n})
-        a.leader_locks.resign(PIPELINE, a.leader_locks.campaign(PIPELINE, "n1"))
+        a.leader_locks.release(PIPELINE, a.leader_locks.campaign(PIPELINE, "n1"))
     # The channels, the one channel's data and children, its one mainstem and the signals to it;
     # nodes and the epochs' base, which are not there.
     eventually(lambda: watches.complete and watches.armed == 7, 20)
@@ -204,7 +204,7 @@ def test_a_request_of_an_earlier_session_is_never_sent(zookeeper, joined):
         return found
 
     session.read = read_then_lose
-    a.leader_locks.resign(PIPELINE, held)
+    a.leader_locks.release(PIPELINE, held)
     assert b.leader_locks.one(PIPELINE).nid == "n2"
 
 
@@ -418,7 +418,7 @@ def test_looking_at_many_quiet_pipelines_asks_the_server_nothing(joined, own_ser
     assert server_packets(own_server) - packets < requests
     announced = NodeInfo(nid="n2", host="h", pid=1, http="http://h:1", started=0.0)
     for change, seen in (
-        (lambda: other.leader_locks.resign(many[3], other.leader_locks.one(many[3])),
+        (lambda: other.leader_locks.release(many[3], other.leader_locks.one(many[3])),
          lambda facts: many[3] not in facts.leader_locks),
         (lambda: other.nodes.announce(announced), lambda facts: "n2" in facts.nodes),
         (lambda: other.nodes.announce(replace(announced, ready=True)),

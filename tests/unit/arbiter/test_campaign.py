@@ -129,7 +129,7 @@ def test_stop_drains_then_resigns_then_idles(cluster, n1, n2, operator):
     assert n1.act() is Action.DRAIN
     assert operator.leader_locks.one(PIPELINE) is not None
     state = n1.cycle()
-    assert (state.decision.action, state.leads) == (Action.RESIGN, False)
+    assert (state.decision.action, state.leads) == (Action.STEP_DOWN, False)
     assert state.leader_lock is None
     assert operator.leader_locks.one(PIPELINE) is None
     assert n1.act() is Action.IDLE
@@ -200,7 +200,7 @@ def test_nobody_takes_over_in_a_pause(cluster, n1, n2, operator):
 def test_a_node_that_resigned_leaves_it_to_others_for_a_while(cluster, n1, n2):
     lead(cluster, n1, n2)
     n1.busy = False
-    n1.campaign.resign()
+    n1.campaign.step_down()
     assert n1.act() is Action.WAIT
     assert n2.act() is Action.WAIT
     cluster.advance(0.5)
@@ -212,8 +212,8 @@ def test_a_node_that_resigned_leaves_it_to_others_for_a_while(cluster, n1, n2):
 def test_a_node_that_resigned_takes_it_back_if_nobody_else_does(cluster, n1):
     lead(cluster, n1)
     n1.busy = False
-    n1.campaign.resign()
-    n1.campaign.resign()
+    n1.campaign.step_down()
+    n1.campaign.step_down()
     cluster.advance(4.99)
     assert n1.act() is Action.WAIT
     cluster.advance(0.01)
@@ -277,7 +277,7 @@ def test_a_cancelled_run_is_followed_by_one_under_another_epoch(cluster, n1, n2)
     n1.link.resume()
     burnt_epoch = n1.epochs[-1]
     state = n1.cycle(burnt_epoch=burnt_epoch)
-    assert (state.decision.action, state.leads) == (Action.RESIGN, False)
+    assert (state.decision.action, state.leads) == (Action.STEP_DOWN, False)
     state = n1.cycle(burnt_epoch=burnt_epoch)
     assert state.decision.action is Action.LEAD
     assert state.leader_lock.epoch > burnt_epoch
@@ -297,7 +297,7 @@ def test_an_outage_counts_from_the_silence_and_not_from_the_resignation_after_it
     assert n1.act() is Action.ABORT
     cluster.clock.advance(3600)
     n1.link.resume()
-    assert n1.act(burnt_epoch=n1.epochs[-1]) is Action.RESIGN
+    assert n1.act(burnt_epoch=n1.epochs[-1]) is Action.STEP_DOWN
     state = n1.cycle(burnt_epoch=n1.epochs[-1])
     assert state.leads
     assert state.vacancy.earliest == state.vacancy.latest == suspended
@@ -355,7 +355,7 @@ def test_a_campaign_whose_reply_is_lost_is_found_out_by_its_owner(cluster, n1):
     n1.arbiter.leader_locks.campaign(
         PipelineId("shop", "back"), "n1"
     )  # so that only one write is left
-    n1.arbiter.leader_locks.resign(PIPELINE, n1.arbiter.leader_locks.campaign(PIPELINE, "n1"))
+    n1.arbiter.leader_locks.release(PIPELINE, n1.arbiter.leader_locks.campaign(PIPELINE, "n1"))
     n1.link.drop_reply()
     state = n1.cycle()
     assert state.decision.action is Action.WAIT
@@ -373,7 +373,7 @@ def test_a_resignation_whose_reply_is_lost_is_one(cluster, n1, operator):
     set_state(operator, ChannelState.STOP)
     n1.link.drop_reply()
     state = n1.cycle()
-    assert state.decision.action is Action.RESIGN
+    assert state.decision.action is Action.STEP_DOWN
     assert "without success" in state.decision.sentence
     assert n1.act() is Action.IDLE
 
@@ -382,7 +382,7 @@ def test_a_resignation_by_choice_says_that_it_does_not_know(cluster, n1):
     lead(cluster, n1)
     n1.link.refuse(1)
     with pytest.raises(Unreachable):
-        n1.campaign.resign()
+        n1.campaign.step_down()
     assert n1.cycle().leads
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arbiter.election import Action, ElectionSettings, View, deadline, decide
-from arbiter.election_memory import ElectionMemory, Ending, after_look, after_resignation
+from arbiter.election_memory import ElectionMemory, Ending, after_look, after_stepping_down
 from arbiter.errors import Contact
 from arbiter.values import ChannelState, LeaderLock, LeaderLockStatus
 
@@ -62,14 +62,14 @@ LED = ElectionMemory(own_lock=MINE, leader="n1")
         ({"state": None}, Action.IDLE, "gone"),
         ({"state": STOP, "leader_lock": THEIRS}, Action.IDLE, "stopped"),
         ({"state": STOP, "leader_lock": MINE, "busy": True}, Action.DRAIN, "finishes"),
-        ({"state": STOP, "leader_lock": MINE}, Action.RESIGN, "gives epoch 41 up"),
-        ({"state": None, "leader_lock": MINE}, Action.RESIGN, "gone"),
+        ({"state": STOP, "leader_lock": MINE}, Action.STEP_DOWN, "steps down from epoch 41"),
+        ({"state": None, "leader_lock": MINE}, Action.STEP_DOWN, "gone"),
         ({"state": PAUSE, "leader_lock": MINE}, Action.HOLD, "paused"),
         ({"state": PAUSE, "leader_lock": MINE, "busy": True}, Action.HOLD, "stays the leader"),
         ({"state": PAUSE, "leader_lock": THEIRS}, Action.FOLLOW, "follows n2"),
         ({"state": PAUSE}, Action.WAIT, "no node takes over"),
         # A run was cancelled under this epoch.
-        ({"leader_lock": MINE, "burnt_epoch": 41}, Action.RESIGN, "takes a new epoch"),
+        ({"leader_lock": MINE, "burnt_epoch": 41}, Action.STEP_DOWN, "takes a new epoch"),
         (
             {"leader_lock": MINE, "burnt_epoch": 41, "busy": True},
             Action.ABORT,
@@ -131,17 +131,17 @@ LED = ElectionMemory(own_lock=MINE, leader="n1")
             "at once",
         ),
         (
-            {"past": ElectionMemory(ending=Ending.RESIGNED, ended_at=95.1, vacant_since=95.1)},
+            {"past": ElectionMemory(ending=Ending.STEPPED_DOWN, ended_at=95.1, vacant_since=95.1)},
             Action.WAIT,
             "which it gave up, to others for 5 s",
         ),
         (
-            {"past": ElectionMemory(ending=Ending.RESIGNED, ended_at=95.0, vacant_since=95.0)},
+            {"past": ElectionMemory(ending=Ending.STEPPED_DOWN, ended_at=95.0, vacant_since=95.0)},
             Action.CAMPAIGN,
             "no other node has taken over",
         ),
         (
-            {"past": ElectionMemory(ending=Ending.RELEASED, ended_at=95.1, vacant_since=95.1)},
+            {"past": ElectionMemory(ending=Ending.DEPOSED, ended_at=95.1, vacant_since=95.1)},
             Action.WAIT,
             "which it had taken away",
         ),
@@ -194,8 +194,8 @@ def remembered(past, **seen):
 
 
 def test_once_another_has_led_how_mine_ended_does_not_matter():
-    past = after_resignation(LED, Ending.RESIGNED, now=90.0)
-    assert past.ending is Ending.RESIGNED
+    past = after_stepping_down(LED, Ending.STEPPED_DOWN, now=90.0)
+    assert past.ending is Ending.STEPPED_DOWN
     past = remembered(past, leader_lock=THEIRS, now=91.0)
     assert past.ending is None
     past = remembered(past, now=92.0)
@@ -267,7 +267,7 @@ def _nobody_leads_or_campaigns_without_a_living_session(view, action):
 
 
 def _only_the_owner_of_the_lock_leads(view, action):
-    if action in (Action.LEAD, Action.HOLD, Action.DRAIN, Action.RESIGN):
+    if action in (Action.LEAD, Action.HOLD, Action.DRAIN, Action.STEP_DOWN):
         assert view.leader_lock is not None
         assert view.leader_lock.session == view.session != 0
     elif view.busy:
@@ -283,7 +283,7 @@ def _what_the_operator_wants_is_done(view, action):
         assert view.leader_lock is not None
         assert view.leader_lock.epoch != view.burnt_epoch
     if view.state is PAUSE:
-        assert action not in (Action.RESIGN, Action.DRAIN)
+        assert action not in (Action.STEP_DOWN, Action.DRAIN)
 
 
 def _nobody_campaigns_too_soon(view, action):
@@ -292,7 +292,7 @@ def _nobody_campaigns_too_soon(view, action):
     assert view.leader_lock is None
     assert view.ready
     assert not view.busy
-    if view.past.ending in (Ending.RESIGNED, Ending.RELEASED):
+    if view.past.ending in (Ending.STEPPED_DOWN, Ending.DEPOSED):
         assert view.now >= view.past.ended_at + RULES.hold_off
     elif view.past.ending not in (Ending.DISCONNECTED, Ending.RENEWED):
         vacant_since = view.past.vacant_since
@@ -302,7 +302,7 @@ def _nobody_campaigns_too_soon(view, action):
 
 
 def _a_leadership_is_not_given_up_while_something_runs(view, action):
-    if action is Action.RESIGN:
+    if action is Action.STEP_DOWN:
         assert not view.busy
 
 

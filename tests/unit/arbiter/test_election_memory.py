@@ -48,7 +48,7 @@ def test_a_new_session_is_a_disconnection_even_if_its_loss_was_not_seen():
 
 def test_a_leader_lock_that_goes_while_the_session_lives_was_taken_away():
     past = remembered(LED)
-    assert (past.own_lock, past.ending, past.ended_at) == (None, Ending.RELEASED, 100.0)
+    assert (past.own_lock, past.ending, past.ended_at) == (None, Ending.DEPOSED, 100.0)
 
 
 @pytest.mark.parametrize(("ready", "began"), [(True, 94.0), (False, 100.0)])

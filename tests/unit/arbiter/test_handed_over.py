@@ -22,7 +22,7 @@ def test_a_switchover_drains_then_hands_over_to_the_node_that_was_named(cluster,
     assert n1.act() is Action.DRAIN
     assert outcome(operator) == (SignalState.PENDING, "")
     state = n1.cycle()
-    assert (state.decision.action, state.leads) == (Action.RESIGN, False)
+    assert (state.decision.action, state.leads) == (Action.STEP_DOWN, False)
     assert n2.act() is Action.WAIT
     cluster.advance(1)
     assert n2.act() is Action.WAIT
@@ -42,7 +42,7 @@ def test_a_switchover_to_anybody_leaves_the_old_leader_out(cluster, n1, n2, oper
     lead(cluster, n1, n2)
     requests.switchover(operator, PIPELINE, ANY, OPERATOR)
     assert n1.act() is Action.DRAIN
-    assert n1.act() is Action.RESIGN
+    assert n1.act() is Action.STEP_DOWN
     assert n1.act() is Action.WAIT
     assert n2.act() is Action.LEAD
     n2.cycle()
@@ -53,7 +53,7 @@ def test_the_named_node_dies_before_it_can_take_over(cluster, n1, n2, operator):
     lead(cluster, n1, n2)
     requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2")
     n1.act()
-    assert n1.act() is Action.RESIGN
+    assert n1.act() is Action.STEP_DOWN
     assert n1.act() is Action.WAIT
     n2.link.cut()
     cluster.advance(4.9)
@@ -107,7 +107,7 @@ def test_a_switchover_of_a_cancelled_epoch_hands_over_all_the_same(cluster, n1, 
     lead(cluster, n1, n2)
     requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2")
     n1.busy = False
-    assert n1.cycle(burnt_epoch=n1.epochs[-1]).decision.action is Action.RESIGN
+    assert n1.cycle(burnt_epoch=n1.epochs[-1]).decision.action is Action.STEP_DOWN
     assert n1.act() is Action.WAIT
     assert n2.act() is Action.LEAD
 
@@ -143,7 +143,7 @@ def test_the_named_node_dies_as_soon_as_it_leads(cluster, n1, n2, operator):
     lead(cluster, n1, n2)
     requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2")
     n1.act()
-    assert n1.act() is Action.RESIGN
+    assert n1.act() is Action.STEP_DOWN
     taken = n2.campaign.cycle(n2.look(), busy=False, ready=True)
     assert taken.leads
     assert n1.act() is Action.FOLLOW

@@ -18,7 +18,7 @@ def cluster():
 def a(cluster):
     arbiter = MemoryArbiter(cluster)
     arbiter.channels.put("shop", {})
-    arbiter.leader_locks.resign(
+    arbiter.leader_locks.release(
         PIPELINE, arbiter.leader_locks.campaign(PIPELINE, "n0")
     )  # the folders are there
     return arbiter
@@ -69,7 +69,7 @@ def test_a_channel_that_stores_changing_is_a_conflict(a, b):
 
 def test_a_leader_lock_that_goes_before_it_is_read_is_tried_again(a, b):
     theirs = b.leader_locks.campaign(PIPELINE, "n2")
-    before_next(a, "read", lambda: b.leader_locks.resign(PIPELINE, theirs))
+    before_next(a, "read", lambda: b.leader_locks.release(PIPELINE, theirs))
     assert a.leader_locks.campaign(PIPELINE, "n1").session == a.session.session_id()
 
 
@@ -98,7 +98,7 @@ def test_a_leader_lock_taken_over_between_check_and_change_is_left_alone(a, b, c
 
     before_next(a, call, take_over)
     if call == "delete":
-        a.leader_locks.resign(PIPELINE, held)
+        a.leader_locks.release(PIPELINE, held)
     else:
         with pytest.raises(Conflict):
             a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
@@ -111,7 +111,7 @@ def test_a_status_written_between_check_and_resignation_is_no_obstacle(cluster, 
     before_next(
         a, "delete", lambda: a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
     )
-    a.leader_locks.resign(PIPELINE, held)
+    a.leader_locks.release(PIPELINE, held)
     assert a.leader_locks.one(PIPELINE) is None
 
 

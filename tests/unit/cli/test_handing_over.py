@@ -37,7 +37,7 @@ def obey(shop, kind=SignalKind.SWITCHOVER, to="n2", redelivered: int | None = 0)
         assert (signal.kind, signal.to) in ((kind, to), (kind, ""))
         leader_lock = old.arbiter.leader_locks.one(AB)
         if leader_lock is not None:
-            old.arbiter.leader_locks.resign(AB, leader_lock)
+            old.arbiter.leader_locks.release(AB, leader_lock)
         new.leads(AB, "taking over")
         old.says(AB, "standby")
         leader_lock = new.arbiter.leader_locks.one(AB)
@@ -166,7 +166,7 @@ def test_a_new_leader_that_leaves_the_lead_again_is_no_success(pair, capsys):
         if state != "running":
             return
         new.arbiter.nodes.announce(NodeInfo("n2", ready=True, not_ready={AB: "Access denied"}))
-        new.arbiter.leader_locks.resign(AB, new.arbiter.leader_locks.one(AB))
+        new.arbiter.leader_locks.release(AB, new.arbiter.leader_locks.one(AB))
         old.leads(AB)
 
     new.says = fail
@@ -243,7 +243,7 @@ def test_a_failover_deposes_a_leader_without_asking_it(pair, capsys):
 
 
 def test_a_failover_works_without_a_leader(pair, capsys):
-    pair.nodes["n1"].arbiter.leader_locks.resign(AB, pair.arbiter.leader_locks.one(AB))
+    pair.nodes["n1"].arbiter.leader_locks.release(AB, pair.arbiter.leader_locks.one(AB))
     pair.nodes["n1"].arbiter.close()
     assert pair.run("switchover", "ab") == 1
     assert "setl failover" in capsys.readouterr().err

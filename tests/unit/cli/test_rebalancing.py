@@ -63,7 +63,7 @@ class Nodes:
         if len(self.done) in self._refused:
             old.arbiter.signals.answer(pipeline, signal, SignalState.REFUSED, "n2 has gone")
             return
-        old.arbiter.leader_locks.resign(pipeline, old.arbiter.leader_locks.one(pipeline))
+        old.arbiter.leader_locks.release(pipeline, old.arbiter.leader_locks.one(pipeline))
         epoch = new.leads(pipeline, lag=0.1).epoch
         new.arbiter.history.add(pipeline, HistoryItem(epoch, "n2", "", time.time(), 0.1, 0))
         self.done.append(pipeline)

@@ -70,7 +70,7 @@ def test_stop_waits_until_nobody_leads(led, capsys):
     def resign():
         for pipeline in (AB, BA):
             node.says(pipeline, "stopped")
-            node.arbiter.leader_locks.resign(pipeline, node.arbiter.leader_locks.one(pipeline))
+            node.arbiter.leader_locks.release(pipeline, node.arbiter.leader_locks.one(pipeline))
 
     thread = when_state_is(led, ChannelState.STOP, resign)
     assert led.run("stop", "shop", "-o", "json") == 0

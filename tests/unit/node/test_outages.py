@@ -79,7 +79,7 @@ def test_leaderships_that_never_applied_anything_belong_to_the_outage(cluster, o
     node.idle()
     for _ in range(3):
         cluster.advance(15)
-        node.tick()  # gives the epoch up
+        node.tick()  # steps down
         node.tick()  # has another
         eventually(lambda before=run: node.runs[-1] is not before)
         run = node.runs[-1]

@@ -76,7 +76,7 @@ def test_a_failed_run_is_restarted_on_request_and_not_before(cluster, node, oper
 def test_a_request_to_an_earlier_leadership_is_refused(cluster, node, operator):
     sent_to = operator.leader_locks.campaign(PIPELINE, "n0")
     requests.ask_leader(operator, PIPELINE, SignalKind.RESTART, ROOT)
-    operator.leader_locks.resign(PIPELINE, sent_to)
+    operator.leader_locks.release(PIPELINE, sent_to)
     leading(cluster, node)
     node.tick()
     state, text = answer(operator)

@@ -136,13 +136,13 @@ def world():
 def test_a_node_that_stops_says_so_before_it_gives_up_what_it_leads(world):
     with world.process("n1", Engine(LOAD)) as process:
         eventually(lambda: world.leaders() == {TO_SEARCH: "n1"})
-        seen, resign = [], process._arbiter.leader_locks.resign
+        seen, release = [], process._arbiter.leader_locks.release
 
-        def resigns(pipeline, held):
+        def releases(pipeline, held):
             seen.append(world.operator.facts().nodes["n1"].ready)
-            resign(pipeline, held)
+            release(pipeline, held)
 
-        process._arbiter.leader_locks.resign = resigns
+        process._arbiter.leader_locks.release = releases
     assert seen == [False]
 
 

@@ -345,7 +345,7 @@ def test_a_run_that_cannot_even_be_stopped_leaves_the_others_alone(world, caplog
         raise RuntimeError("cannot")
 
     broken.stop = stop
-    node.supervisor.give_up()
+    node.supervisor.step_down()
     assert [r.message for r in caplog.records].count("a cycle failed") == 1
     world.tick(2)
     assert {p.pipeline for p in world.leaders()} >= {"a"}

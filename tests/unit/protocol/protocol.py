@@ -143,7 +143,7 @@ class Protocol:
             after = self._numbered(state, LeaderLock(i, True, 0))
         elif run is None:
             after = with_run(state, i, None)
-            if what is Action.RESIGN:
+            if what is Action.STEP_DOWN:
                 after = after._replace(leader_lock=None)
         if after != state:
             yield Step(label, after, reliable=not fault)

@@ -137,12 +137,12 @@ def test_the_rules_are_those_of_the_election():
     assert action(Contact.CONNECTED, holder="other") is Action.FOLLOW
     assert action(Contact.CONNECTED, holder="other", busy=True) is Action.ABORT
     assert action(Contact.CONNECTED, holder="own", busy=True) is Action.LEAD
-    assert action(Contact.CONNECTED, holder="own", burnt_epoch=True) is Action.RESIGN
+    assert action(Contact.CONNECTED, holder="own", burnt_epoch=True) is Action.STEP_DOWN
     assert action(Contact.CONNECTED, holder="earlier") is Action.WAIT
     assert action(Contact.CONNECTED, holder="earlier", trust_nid=True) is Action.LEAD
     assert action(Contact.CONNECTED, holder="own", wanted="PAUSE", busy=True) is Action.HOLD
     assert action(Contact.CONNECTED, holder="own", wanted="STOP", busy=True) is Action.DRAIN
-    assert action(Contact.CONNECTED, holder="own", wanted="STOP") is Action.RESIGN
+    assert action(Contact.CONNECTED, holder="own", wanted="STOP") is Action.STEP_DOWN
     assert action(Contact.CONNECTED, serves=False) is Action.WAIT
     assert action(Contact.CONNECTED, holder="own", busy=True, serves=False) is Action.LEAD
     assert action(Contact.SUSPENDED, busy=True) is Action.SUSPEND

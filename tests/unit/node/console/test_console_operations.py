@@ -46,7 +46,7 @@ def test_a_channel_is_removed_once_it_is_stopped_and_its_name_is_typed(node, ann
     anna.do("remove", "shop", typed="shop", sure="yes")
     assert "a node leads shop/there; nothing was removed" in outcomes(node)[-1][2]
     assert node.operator.channels.one("shop").state is ChannelState.STOP
-    node.arbiter.leader_locks.resign(THERE, node.operator.leader_locks.one(THERE))
+    node.arbiter.leader_locks.release(THERE, node.operator.leader_locks.one(THERE))
     removed = anna.do("remove", "shop", typed="shop", sure="yes")
     assert (removed.code, removed.headers["Location"]) == (303, "/")
     assert [channel.name for channel in node.operator.channels.all()] == ["search"]
@@ -66,7 +66,7 @@ def movable(node, monkeypatch, password):
     search = {"type": "elasticsearch", "hosts": ["http://127.0.0.1:1"]}
     definition["pipelines"][0] |= {"target": search, "tables": [{"from": "s.t", "to": "i"}]}
     node.operator.channels.put("shop", definition)
-    node.arbiter.leader_locks.resign(THERE, node.operator.leader_locks.one(THERE))
+    node.arbiter.leader_locks.release(THERE, node.operator.leader_locks.one(THERE))
     before = Checkpoint(BinlogPosition("b.000007", 4))
     ArbiterCheckpointStore(node.operator, THERE).store(before, 3)
     asked = []
@@ -114,7 +114,7 @@ def test_a_pipeline_is_moved_to_the_position_that_was_shown(node, anna, movable)
 
 
 def test_loads_are_paused_and_ended_though_nobody_leads(node, anna, browser):
-    node.arbiter.leader_locks.resign(THERE, node.operator.leader_locks.one(THERE))
+    node.arbiter.leader_locks.release(THERE, node.operator.leader_locks.one(THERE))
     node.figures.clear()
     node.look()
     node.cluster.clock.advance(5)
