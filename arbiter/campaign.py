@@ -100,7 +100,7 @@ class Campaign:
         busy: bool,
         ready: bool,
         burnt_epoch: int = 0,
-        turn: int | None = 0,
+        rank: int | None = 0,
         not_ready: str = "",
     ) -> ElectionState:
         """Decide once, and campaign or step down if that was decided.
@@ -114,7 +114,7 @@ class Campaign:
             ready: whether this node is warm and could lead at once.
             burnt_epoch: the last epoch under which a run was cancelled here rather than ended in
                 good order; it is given up for a new one before this node leads again.
-            turn: this node's place in the queue for the leadership if nobody has it (see
+            rank: this node's place in the queue for the leadership if nobody has it (see
                 `arbiter.turns`).
             not_ready: what this node lacks to lead the pipeline, "" if nothing.
 
@@ -122,7 +122,7 @@ class Campaign:
             Denied: the arbiter's access rights forbid campaigning.
             Invalid: the node's or the pipeline's name cannot be used.
         """
-        view = self._view(snapshot, busy=busy, ready=ready, burnt_epoch=burnt_epoch, turn=turn)
+        view = self._view(snapshot, busy=busy, ready=ready, burnt_epoch=burnt_epoch, rank=rank)
         view = replace(view, not_ready=not_ready)
         if view.contact is Contact.CONNECTED and view.leader_lock is not None and view.leads:
             view = self._answer(view, snapshot, view.leader_lock)
@@ -181,7 +181,7 @@ class Campaign:
         return True
 
     def _view(
-        self, snapshot: Snapshot, *, busy: bool, ready: bool, burnt_epoch: int, turn: int | None
+        self, snapshot: Snapshot, *, busy: bool, ready: bool, burnt_epoch: int, rank: int | None
     ) -> View:
         """What the snapshot says about this pipeline, and what is remembered of it."""
         facts, contact = snapshot.facts, snapshot.contact
@@ -222,7 +222,7 @@ class Campaign:
             busy=busy,
             past=self._past,
             burnt_epoch=burnt_epoch,
-            turn=None if self._never else turn,
+            rank=None if self._never else rank,
             handover=handover,
             asked_at=self._asked[1],
             target_node_gone=handover is not None and handover.to not in facts.nodes,

@@ -34,7 +34,7 @@ MARGIN = 0.2
 """Part of the session timeout left for running loads to be cancelled before it ends (I3)."""
 
 
-MAX_TURN = 4
+MAX_RANK = 4
 """Nodes further back in the queue wait no longer than this one: a vacancy has to end."""
 
 
@@ -88,7 +88,7 @@ class View:
         burnt_epoch: the epoch under which a run was cancelled here, 0 if none was. A cancelled task
             may still hold a transaction open in the target, and the fence lets it commit as
             long as its epoch is the newest; so the next run needs another one.
-        turn: this node's place in the queue for the leadership, from 0; None if it must not
+        rank: this node's place in the queue for the leadership, from 0; None if it must not
             lead this pipeline.
         handover: an operator's request to change the leader that is to be carried out now: by
             the leader, or in a vacancy by the node that it names.
@@ -116,7 +116,7 @@ class View:
     busy: bool
     past: ElectionMemory = field(default_factory=ElectionMemory)
     burnt_epoch: int = 0
-    turn: int | None = 0
+    rank: int | None = 0
     handover: Signal | None = None
     asked_at: float = 0.0
     target_node_gone: bool = False
@@ -251,22 +251,22 @@ def _why_another_epoch(view: View, leader_lock: LeaderLock) -> str:
 
 def _about_vacancy(view: View, settings: ElectionSettings) -> Decision:
     """No node leads a channel that is not stopped: does this node try to?"""
-    if view.turn is None:
+    if view.rank is None:
         return Decision(Action.WAIT, f"node {view.nid} never leads this pipeline, and no node does")
     if view.not_ready:
         why = f"node {view.nid} cannot lead this pipeline, and no node does"
         return Decision(Action.WAIT, f"{why}: {view.not_ready}", public=why)
-    named = _by_request(view, view.turn, settings)
+    named = _by_request(view, view.rank, settings)
     if named is not None:
         return named
     if view.state is ChannelState.PAUSE:
         return Decision(Action.WAIT, "paused: no node leads, and no node takes over")
     if not view.ready:
         return Decision(Action.WAIT, f"node {view.nid} is not warm yet, and no node leads")
-    return _by_the_rules(view, view.turn, settings)
+    return _by_the_rules(view, view.rank, settings)
 
 
-def _by_the_rules(view: View, turn: int, settings: ElectionSettings) -> Decision:
+def _by_the_rules(view: View, rank: int, settings: ElectionSettings) -> Decision:
     """A vacancy that this node could fill, once it is its turn (I5)."""
     me, past = f"node {view.nid}", view.past
     if past.ending in (Ending.DISCONNECTED, Ending.RENEWED):
@@ -277,19 +277,19 @@ def _by_the_rules(view: View, turn: int, settings: ElectionSettings) -> Decision
     if past.ending in (Ending.STEPPED_DOWN, Ending.DEPOSED):
         return _after_stepping_down(view, past.ending, settings)
     before = f" after {past.leader}" if past.leader else ""
-    delay = min(turn, MAX_TURN) * settings.turn_delay
+    delay = min(rank, MAX_RANK) * settings.turn_delay
     # Nobody had led what was stopped until now, and a busy machine may keep a node from its turn
     # for a second. Whoever takes its part as well would keep that.
     delay = delay * STARTED_PATIENCE if view.unclaimed else delay + settings.takeover_delay
     due = max(_vacant_since(view), view.wanted_since) + delay
     if view.now < due:
-        queued = f", as number {turn + 1} in the queue," if turn else ""
+        queued = f", as number {rank + 1} in the queue," if rank else ""
         what = f"{me} waits {delay:g} s{queued} before it takes over{before}"
         return Decision(Action.WAIT, what, due)
     return Decision(Action.CAMPAIGN, f"{me} campaigns{before}: no node leads")
 
 
-def _by_request(view: View, turn: int, settings: ElectionSettings) -> Decision | None:
+def _by_request(view: View, rank: int, settings: ElectionSettings) -> Decision | None:
     """A vacancy for which an operator has asked for a leader; None where the rules apply."""
     me, handover = f"node {view.nid}", view.handover
     if handover is None or (
@@ -304,7 +304,7 @@ def _by_request(view: View, turn: int, settings: ElectionSettings) -> Decision |
         # Unless another has led since, whose death is a death as any other.
         if handover.leader == view.nid == view.past.leader:
             return Decision(Action.WAIT, f"{me} leaves the leadership to others: {asked}")
-    at_once = view.nid == handover.to or waited >= min(turn, MAX_TURN) * settings.turn_delay
+    at_once = view.nid == handover.to or waited >= min(rank, MAX_RANK) * settings.turn_delay
     if view.ready and at_once:
         return Decision(Action.CAMPAIGN, f"{me} campaigns at once: {asked}")
     return None

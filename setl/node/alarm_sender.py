@@ -221,7 +221,7 @@ class AlarmSender:
                 leader=pipeline.leader,
                 figures=pipeline.figures or None,
                 missing=pipeline.missing,
-                standbys=sum(bool(standby.turn) for standby in pipeline.standbys),
+                standbys=sum(bool(standby.rank) for standby in pipeline.standbys),
                 rules=rules,
                 verify_every=verify_every,
                 retention=found.retention,

@@ -120,7 +120,7 @@ def _node_row(view: ClusterView, nid: str) -> dict[str, Any]:
         "up": f"{(view.at - node.started) / 60:.0f} min",
         "answers": view.answers.get(nid) is not None,
         "warm": node.ready,
-        "leads": view.leads(nid),
+        "leads": view.pipelines_led(nid),
     }
 
 
@@ -286,8 +286,8 @@ def standby_words(standby: Standby) -> str:
         words.append(f"never leads: {standby.never}")
     elif standby.not_ready:
         words.append(f"cannot lead: {standby.not_ready}")
-    elif standby.turn:
-        words.append(f"number {standby.turn} to take over")
+    elif standby.rank:
+        words.append(f"number {standby.rank} to take over")
     return "standby, " + ", ".join(words)
 
 
@@ -315,7 +315,7 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
                     {
                         "node": standby.node,
                         "warm": standby.warm,
-                        "turn": standby.turn,
+                        "turn": standby.rank,
                         "preferred": standby.preferred,
                         "never": bool(standby.never),
                         "not_ready": standby.not_ready,

@@ -216,7 +216,7 @@ def _seen(arbiter: Arbiter, ident: PipelineId) -> Seen:
         wanted=view.channel_state,
         state=view.state,
         error=str(figures.get("error", "")),
-        standbys=sum(s.warm and s.turn > 0 for s in view.standbys),
+        standbys=sum(s.warm and s.rank > 0 for s in view.standbys),
         lag=figures.get("lag"),
         dead_letters=figures.get("dead_letters"),
         failed=view.state == "failed",

@@ -373,7 +373,7 @@ def _not_working(
         what, advice = "is not done", "; the request stands, see `setl list`"
     elif view.state == "failed":
         ended, what = "failed", "is done, but the new leader failed"
-        if any(standby.turn for standby in view.standbys):
+        if any(standby.rank for standby in view.standbys):
             # The new leader answers, and has nothing in flight that would have to be redelivered.
             advice = f"; `setl switchover {view.ident}` lets another node lead"
     why = f"{what} after {seconds:.1f} s: {leads}{advice}"

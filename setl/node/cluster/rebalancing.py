@@ -79,7 +79,7 @@ def rebalance(arbiter: Arbiter, view: ClusterView, at_most: int | None = None) -
 
 def leads_of(facts: Facts) -> dict[str, int]:
     """How many pipelines each live node leads."""
-    led = Counter(held.nid for held in facts.leader_locks.values())
+    led = Counter(lock.nid for lock in facts.leader_locks.values())
     return {nid: led[nid] for nid in sorted(facts.nodes)}
 
 

@@ -42,7 +42,7 @@ class Standby:
     Attributes:
         node: its nid.
         warm: whether it could take over at once.
-        turn: its position among those that would take over, from 1; 0 if it would not.
+        rank: its position among those that would take over, from 1; 0 if it would not.
         preferred: whether the channel file prefers it.
         never: why it must not lead, as the end of a sentence; "" if it may.
         not_ready: what it is missing to lead this pipeline; "" if nothing.
@@ -50,7 +50,7 @@ class Standby:
 
     node: str
     warm: bool
-    turn: int = 0
+    rank: int = 0
     preferred: bool = False
     never: str = ""
     not_ready: str = ""
@@ -120,9 +120,9 @@ class ClusterView:
                 return view
         return PipelineView(ident, ChannelState.STOP)
 
-    def leads(self, nid: str) -> int:
+    def pipelines_led(self, nid: str) -> int:
         """How many pipelines a node leads."""
-        return sum(held.nid == nid for held in self.facts.leader_locks.values())
+        return sum(lock.nid == nid for lock in self.facts.leader_locks.values())
 
 
 def look_at(arbiter: Arbiter, channel: str = "") -> ClusterView:
@@ -240,7 +240,7 @@ def _standby(
     return Standby(
         node=node.nid,
         warm=node.ready,
-        turn=queue.index(node.nid) + 1 if node.nid in queue else 0,
+        rank=queue.index(node.nid) + 1 if node.nid in queue else 0,
         preferred=node.nid in preference.prefer,
         never=preference.why_never(node.nid, node.serves),
         not_ready=node.not_ready.get(ident, ""),

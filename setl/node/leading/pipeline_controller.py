@@ -129,13 +129,13 @@ class PipelineController:
         """Whether a run still works, and leadership must not be given away yet."""
         return self._run.busy
 
-    def tick(self, snapshot: Snapshot, *, warm: bool, turn: int | None) -> float | None:
+    def tick(self, snapshot: Snapshot, *, warm: bool, rank: int | None) -> float | None:
         """Decide and act on one look at the cluster.
 
         Args:
             snapshot: what was seen.
             warm: whether this node could lead at once.
-            turn: its rank in the queue if no node leads.
+            rank: in the queue if no node leads.
 
         Returns:
             Monotonic time at which to decide again even if nothing changes, see `Decision.due`.
@@ -154,7 +154,7 @@ class PipelineController:
             busy=busy,
             ready=warm,
             burnt_epoch=self._burnt_epoch,
-            turn=turn,
+            rank=rank,
             not_ready=self._not_ready_reason,
         )
         self._election = election
@@ -303,7 +303,7 @@ class PipelineController:
             run = self._build(leader_lock.epoch, self._progress)
             self._run.built(run)
             self._begun = self._tries
-            self._record.overtaken(leader_lock, self._election)
+            self._record.begun(leader_lock, self._election)
             try:
                 run.run()
             finally:

@@ -41,7 +41,7 @@ class LeadershipRecord:
         self._recorded = 0  # epoch whose cost is in the history
         self._vacancy: Vacancy | None = None  # before the leadership that was noted last
 
-    def overtaken(self, leader_lock: LeaderLock, election: ElectionState | None) -> None:
+    def begun(self, leader_lock: LeaderLock, election: ElectionState | None) -> None:
         """A run has begun under this leadership.
 
         A run that restarts under the same epoch, after a pause or a new definition, is no new

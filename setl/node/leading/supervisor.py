@@ -149,19 +149,19 @@ class Supervisor:
             or assigned.stepping_down
             or not (seen.same(assigned.decided_on) and assigned.controller.at_rest)
         }
-        turns = self._turns(snapshot.facts) if deciding else {}
+        ranks = self._ranks(snapshot.facts) if deciding else {}
 
         def decide(ident: PipelineId) -> float | None:
             assigned = deciding[ident]
-            again = self._decide(ident, assigned, snapshot, warm=warm, turn=turns.get(ident, 0))
+            again = self._decide(ident, assigned, snapshot, warm=warm, rank=ranks.get(ident, 0))
             assigned.decided_on = (
                 seen if again is None and not assigned.controller.problem else None
             )
             return again
 
         # To take many over one after another would take as many round trips as they are.
-        vacant = [ident for ident in deciding if ident in turns]
-        due = [decide(ident) for ident in deciding if ident not in turns]
+        vacant = [ident for ident in deciding if ident in ranks]
+        due = [decide(ident) for ident in deciding if ident not in ranks]
         if len(vacant) > 1:
             self._pool = self._pool or ThreadPoolExecutor(_AT_ONCE, "campaign")
             due += self._pool.map(decide, vacant)
@@ -176,7 +176,7 @@ class Supervisor:
         snapshot: Snapshot,
         *,
         warm: bool,
-        turn: int,
+        rank: int,
     ) -> float | None:
         """Let one pipeline controller decide and act; returns as `tick`."""
         if assigned.leaving and not assigned.controller.busy:
@@ -186,7 +186,7 @@ class Supervisor:
             self._step_down(ident, assigned)
             return None
         try:
-            again = assigned.controller.tick(snapshot, warm=warm, turn=turn)
+            again = assigned.controller.tick(snapshot, warm=warm, rank=rank)
         except ArbiterError as error:
             self._complain(ident, assigned, error)
             assigned.controller.problem = f"ZooKeeper refuses: {error}"
@@ -320,11 +320,11 @@ class Supervisor:
             if controller.not_ready
         }
 
-    def _turns(self, facts: Facts) -> dict[PipelineId, int]:
+    def _ranks(self, facts: Facts) -> dict[PipelineId, int]:
         """This node's place in the queue for every pipeline that no node leads.
 
         While the others have not heard yet that this node is warm, it is in no queue; it then
-        comes last, which costs the delay of a turn.
+        comes last, which costs the delay of a rank.
         """
         vacant = [
             ident
@@ -333,11 +333,11 @@ class Supervisor:
             and ident.channel in facts.channels
             and facts.channels[ident.channel].state is not ChannelState.STOP
         ]
-        turns: dict[PipelineId, int] = {}
+        ranks: dict[PipelineId, int] = {}
         preferences = {ident: self._assigned[ident].preference for ident in vacant}
         for ident, queue in queues(vacant, facts, preferences).items():
-            turns[ident] = queue.index(self._nid) if self._nid in queue else len(queue)
-        return turns
+            ranks[ident] = queue.index(self._nid) if self._nid in queue else len(queue)
+        return ranks
 
     def _complain(self, pipeline: PipelineId, assigned: _Assignment, error: ArbiterError) -> None:
         """Say once what the arbiter refuses; a cycle later it is the same."""

@@ -33,9 +33,9 @@ class Node:
         self.snapshot = look(self.arbiter, self.clock, self.snapshot)
         return self.snapshot
 
-    def cycle(self, *, ready=True, burnt_epoch=0, turn=0):
+    def cycle(self, *, ready=True, burnt_epoch=0, rank=0):
         state = self.campaign.cycle(
-            self.look(), busy=self.busy, ready=ready, burnt_epoch=burnt_epoch, turn=turn
+            self.look(), busy=self.busy, ready=ready, burnt_epoch=burnt_epoch, rank=rank
         )
         action = state.decision.action
         if action is Action.LEAD and not self.busy:

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from arbiter.campaign import Campaign
-from arbiter.election import MAX_TURN, Action
+from arbiter.election import MAX_RANK, Action
 from arbiter.errors import Conflict, Contact, Unreachable
 from arbiter.snapshot import look
 from arbiter.turns import Preference
@@ -165,9 +165,9 @@ def test_queues_form_when_a_channel_is_started(cluster, n1, n2, operator):
     assert n1.act() is n2.act() is Action.IDLE
     cluster.advance(60)
     set_state(operator, ChannelState.START)
-    assert n2.act(turn=1) is Action.WAIT
+    assert n2.act(rank=1) is Action.WAIT
     cluster.advance(RULES.turn_delay - 0.1)
-    assert n2.act(turn=1) is Action.WAIT
+    assert n2.act(rank=1) is Action.WAIT
     assert n1.act() is Action.LEAD
 
 
@@ -333,17 +333,17 @@ def test_nor_does_one_that_does_not_serve_the_pipeline(cluster, operator):
 
 
 def test_the_second_in_the_queue_gives_the_first_a_chance(cluster, n1, n2):
-    n2.cycle(turn=1)
+    n2.cycle(rank=1)
     cluster.advance(0.5 + 0.49)
-    assert n2.act(turn=1) is Action.WAIT
+    assert n2.act(rank=1) is Action.WAIT
     cluster.advance(0.01)
-    assert n2.act(turn=1) is Action.LEAD
+    assert n2.act(rank=1) is Action.LEAD
 
 
 def test_a_queue_is_never_waited_for_long(cluster, n1):
-    n1.cycle(turn=50)
-    cluster.advance(0.5 + MAX_TURN * 0.5)
-    assert n1.act(turn=50) is Action.LEAD
+    n1.cycle(rank=50)
+    cluster.advance(0.5 + MAX_RANK * 0.5)
+    assert n1.act(rank=50) is Action.LEAD
 
 
 # -- replies that do not come -----------------------------------------------------------------

@@ -54,7 +54,7 @@ class Node:
 
     def tick(self):
         self.snapshot = look(self.arbiter, self.clock, self.snapshot)
-        self.controller.tick(self.snapshot, warm=True, turn=0)
+        self.controller.tick(self.snapshot, warm=True, rank=0)
 
     def idle(self):
         eventually(lambda: not self.controller.busy)

@@ -249,7 +249,7 @@ def test_nothing_is_resumed_on_the_word_of_an_old_look(cluster, node):
     run = leading(cluster, node)
     snapshot = look(node.arbiter, node.clock, node.snapshot)
     node.arbiter.link.suspend()
-    node.controller.tick(snapshot, warm=True, turn=0)
+    node.controller.tick(snapshot, warm=True, rank=0)
     assert "resume" not in run.reported
 
 

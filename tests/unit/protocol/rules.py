@@ -67,6 +67,6 @@ def action(
         busy=busy,
         past=past,
         burnt_epoch=_EPOCH if burnt_epoch else 0,
-        turn=0 if serves else None,
+        rank=0 if serves else None,
     )
     return decide(view, _SETTINGS).action

@@ -280,7 +280,7 @@ def pipeline_row(view: PipelineView) -> PipelineRow:
         rate=units.rate(figures.get("rows_per_second")),
         pending=units.count(figures.get("pending")),
         standbys=tuple(_standby(standby) for standby in view.standbys),
-        able=sum(bool(standby.turn) for standby in view.standbys),
+        able=sum(bool(standby.rank) for standby in view.standbys),
     )
 
 
@@ -307,7 +307,7 @@ def node_row(view: ClusterView, nid: str, here: str) -> NodeRow:
         serves="any" if node.serves == EVERYTHING else ", ".join(node.serves),
         contact=str(said.get("contact", units.UNKNOWN)),
         warm=node.ready,
-        leads=view.leads(nid),
+        leads=view.pipelines_led(nid),
         up=units.duration(view.at - node.started if node.started else None),
         memory=units.size(sum(parts.values()) if memory else None),
         memory_parts=", ".join(f"{name} {units.size(parts[name])}" for name in parts)

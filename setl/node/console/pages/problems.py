@@ -195,7 +195,7 @@ def _of_leadership(view: PipelineView) -> Iterator[_Found]:
             f"its leader {view.leader} does not answer over HTTP, so that its figures are unknown",
             "If it applies nothing, fail over",
         )
-    if view.leader and not any(standby.turn for standby in view.standbys):
+    if view.leader and not any(standby.rank for standby in view.standbys):
         yield "warning", f"has no standby: no node takes over from {view.leader}", "Start a node"
     for standby in view.standbys:
         if standby.not_ready and not standby.never:
