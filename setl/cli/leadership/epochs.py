@@ -69,7 +69,7 @@ def show(channel: str | None, zookeeper: str, root: str, output: str) -> None:
     with joined(zookeeper, root) as arbiter:
         if channel:
             channel_named(arbiter, channel)
-        base, coming = arbiter.leader_locks.base(), arbiter.leader_locks.next()
+        base, coming = arbiter.epochs.base(), arbiter.epochs.next()
         lines = _lines(arbiter, arbiter.facts(), coming, channel or "")
     rows = [_row(line) for line in lines]
     if output == "table":
@@ -98,11 +98,11 @@ def raise_(to: int | None, yes: bool, zookeeper: str, root: str, output: str) ->
     epoch. The base is never lowered.
     """
     with joined(zookeeper, root) as arbiter:
-        coming = arbiter.leader_locks.next()
+        coming = arbiter.epochs.next()
         lines = _lines(arbiter, arbiter.facts(), coming, "")
         wanted = _wanted(lines, to)
         low = [line for line in lines if line.leader_lock and refuses(line.known, line.leader_lock)]
-        before = arbiter.leader_locks.base()
+        before = arbiter.epochs.base()
         needed = coming <= wanted
         if needed or low:
             reported = (
@@ -114,11 +114,11 @@ def raise_(to: int | None, yes: bool, zookeeper: str, root: str, output: str) ->
                 yes=yes,
             )
         with acting(arbiter, "epoch raise", str(wanted)):
-            after = arbiter.leader_locks.raise_base(wanted) if needed else before
+            after = arbiter.epochs.raise_base(wanted) if needed else before
             for line in low:
                 if line.leader_lock is not None:
                     arbiter.leader_locks.depose(line.ident, line.leader_lock)
-        coming = arbiter.leader_locks.next()
+        coming = arbiter.epochs.next()
     _print(_Raised(before, after, coming, tuple(str(line.ident) for line in low)), output)
 
 
