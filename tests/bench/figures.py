@@ -111,9 +111,10 @@ def ratio(mine: Result | None, other: Result | None) -> float | None:
 
 
 def ratios_by_round(mine: Result | None, other: Result) -> list[float]:
-    if mine is None:
+    """Empty if a run has failed: then nobody knows which belong together."""
+    if mine is None or len(mine.runs) != len(other.runs):
         return []
-    pairs = zip(mine.runs, other.runs, strict=False)
+    pairs = zip(mine.runs, other.runs, strict=True)
     return [mine.changes / a.seconds / (other.changes / b.seconds) for a, b in pairs]
 
 

@@ -66,7 +66,6 @@ class Handler(BasePythonChangeHandler):
             os._exit(0)  # it would take its time to stop, and nobody needs it any more
 
     def _take(self, record: Any, images: Images) -> int:
-        """Note the image of a record; returns 1 if it is a change of the workload, else 0."""
         text = record.value()
         change = json.loads(str(text)) if text is not None else {}
         source = change.get("source")
@@ -84,7 +83,6 @@ class Handler(BasePythonChangeHandler):
 
 
 def properties(settings: Settings, folder: Path, *, snapshot: bool) -> dict[str, Any]:
-    """Of the engine and of its connector."""
     source = settings.source
     return {
         "name": "bench",
