@@ -36,6 +36,26 @@ def test_what_is_loaded_is_left_out_once_and_garbage_never():
     subprocess.run([sys.executable, "-c", _SCRIPT], check=True, timeout=280)
 
 
+# A worker is forked with what most pipelines need, and its first task imports the rest.
+_IMPORTED_LATER = """
+import gc, time
+from setl.garbage_collection import freeze_loaded_objects
+
+freeze_loaded_objects(collect_rarely=True)
+frozen = gc.get_freeze_count()
+import setl.systems.elasticsearch.load.sink
+collected_by_each_task = len(gc.get_objects())
+assert collected_by_each_task > 10_000, collected_by_each_task
+freeze_loaded_objects(collect_rarely=True)
+assert gc.get_freeze_count() > frozen + 10_000, "looked through after every task"
+assert len(gc.get_objects()) < 1000
+"""
+
+
+def test_what_a_task_has_imported_is_left_out_by_the_next_one():
+    subprocess.run([sys.executable, "-c", _IMPORTED_LATER], check=True, timeout=280)
+
+
 # A task that runs in a test, or anywhere but in Spark, is a guest in its process.
 _GUEST = """
 import gc
