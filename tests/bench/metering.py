@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,14 +63,14 @@ class Meter:
         own = tree(self._own) if self._own else []
         return [(_OWN.get(each.role, DRIVER), Path(f"/proc/{each.pid}")) for each in own]
 
-    def _cpu(self) -> Counter[str]:
-        used: Counter[str] = Counter()
+    def _cpu(self) -> dict[str, float]:
+        used: dict[str, float] = defaultdict(float)
         servers = [(role, Path(f"/proc/{pid}")) for role, pid in self._servers.items()]
         for role, process in [*self._processes(), *servers]:
             with suppress(OSError):  # it ended meanwhile
                 # proc(5): the command, in brackets, may hold anything; what follows is plain.
                 stat = (process / "stat").read_text().rpartition(")")[2].split()
-                used[role] += sum(map(int, stat[11:15])) / _TICK  # type: ignore[assignment]
+                used[role] += sum(map(int, stat[11:15])) / _TICK
         return used
 
     def _watch(self) -> None:

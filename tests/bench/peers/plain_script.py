@@ -81,13 +81,14 @@ def run(settings: Settings, write: Write) -> int:
                 write(images)
                 images, pending = {}, 0
             continue
+        changed: list[Any] = event.rows
         table, gone = images.setdefault(event.table, {}), isinstance(event, DeleteRowsEvent)
         image = "after_values" if isinstance(event, UpdateRowsEvent) else "values"
-        for row in event.rows:
+        for row in changed:
             values = row[image]
             table[values[KEY]] = None if gone else values
-        count += len(event.rows)
-        pending += len(event.rows)
+        count += len(changed)
+        pending += len(changed)
     if images:
         write(images)
     return count
