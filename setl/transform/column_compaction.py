@@ -11,29 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setl.channel.routes.routing import Route
-from setl.codec.binlog.columns.column_rows import ColumnRows, ReadRow
+from setl.codec.binlog.columns.column_rows import MOST_BYTES, ColumnRows
 from setl.codec.binlog.columns.finding import FoundRows, UnfitRowsError, find_rows
 from setl.codec.binlog.columns.labels import lacks_labels
 from setl.codec.binlog.columns.last_states import is_key, last_states
-from setl.codec.binlog.columns.layout import RowLayout, row_layout
+from setl.codec.binlog.columns.layout import row_layout
 from setl.codec.binlog.columns.offsets import ColumnValues
 from setl.codec.binlog.rows.row_chunks import LOW_32_BITS
 from setl.codec.row_codec import RowCodec
 from setl.errors import ConfigurationError, DataError
-from setl.model.change import Row
 from setl.model.schema import RowSchema
 from setl.transform.survivors import Survivors
 from setl.transform.work import TransformPlan, WorkItem
-
-_MOST_BYTES: Final = 1 << 30  # of a table: positions have 31 bits in an array
-_MAX_LAYOUTS: Final = 1024
 
 TableRoute = tuple[int, tuple[str, str]]
 """A route's index, and schema and table of what goes by it."""
@@ -144,14 +139,15 @@ class _Table(NamedTuple):
             DataError, ConfigurationError: likewise.
         """
         context, sizes = self.items[0].context, [len(item.payload) for item in self.items]
-        layout = _layout(context)
-        if layout is None or not least_rows * layout.least_bytes <= sum(sizes) <= _MOST_BYTES:
+        layout = row_layout(context)
+        if layout is None or not least_rows * layout.least_bytes <= sum(sizes) <= MOST_BYTES:
             return None
         scanner = self.codec.scanner(context, key_of)
         if scanner is None or not all(is_key(layout.columns[i]) for i in scanner.key):
             return None
         found = find_rows(layout, b"".join([item.payload for item in self.items]))
-        if len(found.starts) < least_rows:
+        # Compressed events are longer than they seemed.
+        if len(found.starts) < least_rows or len(found.data) > MOST_BYTES:
             return None
         values = ColumnValues(found, found.starts)
         if lacks_labels(values):
@@ -170,7 +166,7 @@ class _Table(NamedTuple):
             scanner.key,
             upserts=upserts,
             upsert_versions=of_upserts.tolist(),
-            deletes=_keys(found, left.deletes, scanner.key, scanner.row),
+            deletes=ColumnRows(found, found.starts[left.deletes], scanner.row).keys(scanner.key),
             delete_versions=of_deletes.tolist(),
         )
         return _Compacted(survivors, len(left.changes), redelivered)
@@ -191,16 +187,3 @@ class _Table(NamedTuple):
         last = found.ends[following - 1].astype(np.int64)
         behind = np.repeat(last, counts) - found.ends.astype(np.int64)
         return np.repeat(given, counts) - (behind & LOW_32_BITS)
-
-
-def _keys(
-    found: FoundRows, images: NDArray[np.int64], key: tuple[int, ...], read: ReadRow
-) -> list[Row]:
-    """The keys of some images, as rows of deletes."""
-    rows = ColumnRows(found, found.starts[images], read)
-    return [tuple([row[i] for i in key]) for row in rows]
-
-
-@lru_cache(_MAX_LAYOUTS)
-def _layout(context: tuple[bytes, ...]) -> RowLayout | None:
-    return row_layout(context)

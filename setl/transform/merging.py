@@ -7,13 +7,15 @@ along the stream, and one record is decoded by one task.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import count
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any
 
 from setl.model.change import Row, TargetChanges, Value
 from setl.model.document import DocumentForm
+from setl.transform.row_sequences import joined, keys_of, taken
 
 
 def merge(parts: Sequence[TargetChanges]) -> list[TargetChanges]:
@@ -27,35 +29,15 @@ def merge(parts: Sequence[TargetChanges]) -> list[TargetChanges]:
     for same_target in by_target.values():
         if len(same_target) == 1:
             merged += same_target
-        elif _share_no_key(same_target):
-            merged += _by_shape([part.with_own_rows() for part in same_target])
         else:
             merged += _merge_target(same_target)
     return merged
 
 
-def _share_no_key(parts: list[TargetChanges]) -> bool:
-    """Whether each key changes in one part only, as those of new rows do."""
-    total = 0
-    keys: set[Any] = set()
-    for part in parts:
-        # The bare value of a key of one column is faster than a tuple of it; the number of
-        # columns is the same in all parts.
-        keys.update(map(_picker(part.key), part.upserts))
-        keys.update(map(_picker(range(len(part.key))), part.deletes))
-        total += len(part.upserts) + len(part.deletes)
-    return len(keys) == total
-
-
-def _picker(positions: Sequence[int]) -> Callable[[Row], Any]:
-    return cast("Callable[[Row], Any]", itemgetter(*positions))
-
-
 def _merge_target(parts: list[TargetChanges]) -> list[TargetChanges]:
     """The survivors of one target; rows of different shapes stay apart but share their keys."""
-    first = parts[0]
     parts = parts[:]  # to which shapes may be added
-    if all(part.columns == first.columns and part.key == first.key for part in parts):
+    if len({(part.columns, part.key, part.unlogged, part.partial) for part in parts}) == 1:
         merged = _of_one_shape(parts)
         return [merged] if merged.upserts or merged.deletes else []
     # Key → (version, shape number or -1 for a delete, row). In stream order, so that a later
@@ -92,30 +74,40 @@ def _merge_target(parts: list[TargetChanges]) -> list[TargetChanges]:
 
 def _of_one_shape(parts: list[TargetChanges]) -> TargetChanges:
     """The survivors of parts with the same columns and key, where none can complete another."""
-    # Of each key the version, whether it is a delete, and the row, or the key that goes.
-    latest: dict[Any, tuple[int, bool, Row]] = {}
+    keys = [
+        (delete, own, versions)
+        for part in parts
+        for delete, own, versions in (
+            (False, [*keys_of(part.upserts, part.key)], part.upsert_versions),
+            (True, [*keys_of(part.deletes, range(len(part.key)))], part.delete_versions),
+        )
+    ]
+    together = replace(
+        parts[0],
+        upserts=joined([part.upserts for part in parts]),
+        upsert_versions=[version for part in parts for version in part.upsert_versions],
+        deletes=[key for part in parts for key in part.deletes],
+        delete_versions=[version for part in parts for version in part.delete_versions],
+    )
+    if len(set[Any]().union(*[own for _, own, _ in keys])) == sum(len(own) for _, own, _ in keys):
+        return together  # as those of new rows do
+    # Of each key the version, whether it is a delete, and the number among all of these.
+    latest: dict[Any, tuple[int, bool, int]] = {}
     known = latest.get
-    for part in parts:
-        for deleted, rows, versions, positions in (
-            (False, part.upserts, part.upsert_versions, part.key),
-            (True, part.deletes, part.delete_versions, range(len(part.key))),
-        ):
-            for key, row, version in zip(
-                map(_picker(positions), rows), rows, versions, strict=True
-            ):
-                there = known(key)
-                if there is None or there[0] <= version:
-                    latest[key] = version, deleted, row
-    result = parts[0].without_rows()
-    upserts = result.own_upserts
-    for version, deleted, row in sorted(latest.values(), key=itemgetter(0)):
-        if deleted:
-            result.deletes.append(row)
-            result.delete_versions.append(version)
-        else:
-            upserts.append(row)
-            result.upsert_versions.append(version)
-    return result
+    numbers = {False: count(), True: count()}
+    for delete, own, versions in keys:
+        for key, version, number in zip(own, versions, numbers[delete], strict=False):
+            there = known(key)
+            if there is None or there[0] <= version:
+                latest[key] = version, delete, number
+    left = sorted(latest.values(), key=itemgetter(0))
+    return replace(
+        together,
+        upserts=taken(together.upserts, [number for _, gone, number in left if not gone]),
+        upsert_versions=[version for version, gone, _ in left if not gone],
+        deletes=[together.deletes[number] for _, gone, number in left if gone],
+        delete_versions=[version for version, gone, _ in left if gone],
+    )
 
 
 def _changes(parts: list[TargetChanges]) -> Iterable[tuple[int, int, Row, Row]]:

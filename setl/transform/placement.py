@@ -9,14 +9,20 @@ has the unique value that the other is to get.
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
+import numpy as np
+from numpy.typing import NDArray
+
+from setl.codec.binlog.columns.column_rows import ColumnRows
 from setl.model.change import Row, TargetChanges
 from setl.model.schema import Column, Kind
+from setl.transform.row_sequences import taken
 
 _ODD: Final = 0x9E37_79B9_7F4A_7C15  # 2**64 divided by the golden ratio
 _WORD: Final = (1 << 64) - 1
@@ -45,6 +51,11 @@ def homes_of(rows: Sequence[Row], key: Sequence[int], buckets: int) -> list[int]
     of its product with an odd number without a pattern (Knuth's multiplicative hashing). Only
     tasks of one load have to agree on it, while what `bucket_of` says stays in topics.
     """
+    if isinstance(rows, ColumnRows):
+        numbers = _products(rows, key)
+        if numbers is not None:
+            return (numbers // np.uint64(_HALF) % np.uint64(buckets)).tolist()
+        rows, key = rows.keys(key), range(len(key))
     if len(key) > 1:
         return [bucket_of(tuple([row[i] for i in key]), buckets) for row in rows]
     position = key[0]
@@ -65,6 +76,11 @@ def key_hashes(rows: Sequence[Row], key: Sequence[int]) -> bytes:
         rows: the rows.
         key: the key's places in a row.
     """
+    if isinstance(rows, ColumnRows):
+        products = _products(rows, key)
+        if products is not None:
+            return products.tobytes()
+        rows, key = rows.keys(key), range(len(key))
     one = key[0] if len(key) == 1 else None
     numbers = array("Q")
     for row in rows:
@@ -75,6 +91,12 @@ def key_hashes(rows: Sequence[Row], key: Sequence[int]) -> bytes:
             text = repr(tuple([row[i] for i in key])).encode()
             numbers.append(int.from_bytes(blake2b(text, digest_size=8).digest(), "little"))
     return numbers.tobytes()
+
+
+def _products(rows: ColumnRows, key: Sequence[int]) -> NDArray[np.uint64] | None:
+    """For keys that are one integer, its product with `_ODD`; None for others."""
+    integers = rows.integers(key[0]) if len(key) == 1 else None
+    return None if integers is None else integers.astype(np.uint64) * np.uint64(_ODD)
 
 
 def spreads(key: Sequence[Column], group: str | None, *, single_writer: bool = False) -> bool:
@@ -122,20 +144,29 @@ def split(
         # Rows of another source table may go to the same target by another way.
         alone = buckets == 1 or single_writer
         return {home: changes if alone else replace(changes, shared=True)}
-    parts = [replace(changes.without_rows(), shared=True) for _ in range(buckets)]
-    upserts = [(part.own_upserts.append, part.upsert_versions.append) for part in parts]
     # A document that is routed again is written, and deleted where it was, by one task.
     form, positions = changes.document, range(len(changes.key))
     if form is not None:
         positions = [i for i in positions if i in form.values or i != form.routing]
-    rows = [*changes.upserts]
-    homes = homes_of(rows, [changes.key[i] for i in positions], buckets)
-    for row, version, home in zip(rows, changes.upsert_versions, homes, strict=True):
-        add_row, add_version = upserts[home]
-        add_row(row)
-        add_version(version)
-    homes = homes_of(changes.deletes, positions, buckets)
-    for key, version, home in zip(changes.deletes, changes.delete_versions, homes, strict=True):
-        parts[home].deletes.append(key)
-        parts[home].delete_versions.append(version)
-    return {home: part for home, part in enumerate(parts) if part.upserts or part.deletes}
+    key = [changes.key[i] for i in positions]
+    upserts = _numbers(homes_of(changes.upserts, key, buckets))
+    deletes = _numbers(homes_of(changes.deletes, positions, buckets))
+    return {
+        home: replace(
+            changes,
+            shared=True,
+            upserts=taken(changes.upserts, upserts[home]),
+            upsert_versions=[changes.upsert_versions[i] for i in upserts[home]],
+            deletes=[changes.deletes[i] for i in deletes[home]],
+            delete_versions=[changes.delete_versions[i] for i in deletes[home]],
+        )
+        for home in sorted({*upserts, *deletes})
+    }
+
+
+def _numbers(homes: Sequence[int]) -> defaultdict[int, list[int]]:
+    """The numbers of the rows of each task."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for number, home in enumerate(homes):
+        found[home].append(number)
+    return found

@@ -63,9 +63,52 @@ def test_rows_are_a_sequence():
         with pytest.raises(IndexError):
             rows[index]
     assert rows == expected
-    again = pickle.loads(pickle.dumps(rows))
-    assert (type(again), again) == (list, expected)
     assert rows.picked([1, 0, 1]).picked([0, 1]) == [(row[1], row[0]) for row in expected]
+
+
+def test_rows_are_chosen_joined_and_sent_as_bytes():
+    for seed in range(TABLES // 5):
+        pick = Random(seed)
+        table = table_of(pick)
+        parts, expected = [], []
+        for _ in range(1 + pick.randrange(3)):
+            changed = changes(table, kinds=(23, 30), odd=0.01)
+            events = written(table, changed)
+            part = found_rows(table, b"".join(events))[1]
+            if lacks_labels(part.values):
+                continue
+            parts.append(part)
+            expected += list(part)
+        if not parts:
+            continue
+        picks = pick.choice([None, pick.choices(range(len(table.columns)), k=3)])
+        if picks is not None:
+            parts = [part.picked(picks) for part in parts]
+            expected = [tuple(row[i] for i in picks) for row in expected]
+        rows = parts[0].joined(parts[1:])
+        assert rows is not None
+        assert repr(rows) == repr(expected)
+        for chosen in (sorted, list):
+            numbers = chosen(pick.sample(range(len(rows)), pick.randrange(len(rows) + 1)))
+            taken, wanted = rows.taken(numbers), [expected[i] for i in numbers]
+            again = pickle.loads(pickle.dumps(taken))
+            assert type(again) is ColumnRows
+            assert repr(taken) == repr(again) == repr(wanted), seed
+            assert len(pickle.dumps(taken)) < len(pickle.dumps(table.context)) + 400 + sum(
+                stop - start + 4
+                for start, stop in zip(taken.starts, taken.values.stops, strict=True)
+            )
+            for i in range(len(expected[0])):
+                assert repr(again.values_at(i)) == repr([row[i] for row in wanted]), seed
+
+
+def test_rows_of_other_tables_are_not_joined():
+    tables = [table_of(Random(seed)) for seed in range(2)]
+    one, other = (
+        found_rows(table, b"".join(written(table, changes(table, odd=0))))[1] for table in tables
+    )
+    assert one.joined([other]) is None
+    assert one.joined([one.picked([0])]) is None
 
 
 def test_damaged_bytes_are_refused_or_read_as_the_decoder_of_rows_reads_them():

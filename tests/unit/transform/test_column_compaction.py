@@ -1,5 +1,6 @@
 """Compaction by column, against compaction of the same changes row by row."""
 
+import pickle
 import struct
 from collections import Counter
 from dataclasses import replace
@@ -9,8 +10,9 @@ import pytest
 
 from setl.codec.binlog.columns.column_rows import ColumnRows
 from setl.errors import DataError
+from setl.transform.merging import merge
 from setl.transform.packing import packed as packed_items
-from setl.transform.partition import partitions_of
+from setl.transform.partition import partitions_of, shuffle
 from setl.transform.partition_compaction import compact
 from setl.transform.work import WorkItem, codec_named
 from tests.unit.codec.binlog_events import EventWriter, field, names, packed
@@ -55,6 +57,30 @@ def test_the_same_survives_of_random_tables():
         plan = plan_of(isolates=pick.random() < 0.5, applied_through=through)
         ways.update(by_both_ways(plan, items))
     assert ways[True] > TABLES // 2
+
+
+def test_tasks_get_and_keep_the_same_of_random_tables():
+    ways = Counter()
+    for seed in range(TABLES // 2):
+        pick = Random(seed)
+        table, keys, pieces = table_of(pick), range(1 + pick.randrange(12)), []
+        for _ in range(1 + pick.randrange(3)):
+            changed = changes(table, keys=keys, odd=pick.choice([0, 0.01]))
+            item = item_of(table, written(table, changed))
+            pieces.append(packed_items([item]))
+        buckets, plan = pick.choice([1, 2, 3]), plan_of(isolates=True)
+        by_both = []
+        for least in (1, None):
+            shuffled = [shuffle(replace(plan, column_rows=least), p, buckets) for p in pieces]
+            tasks = {}
+            for bucket, blob in (each for part in shuffled for each in part):
+                tasks.setdefault(bucket, []).extend(pickle.loads(blob).changes)
+            left = [(bucket, merge(parts)) for bucket, parts in sorted(tasks.items())]
+            by_both.append(left)
+            ways.update((least, type(c.upserts)) for _, parts in left for c in parts)
+        assert repr(by_both[0]) == repr(by_both[1]), seed
+    assert ways[1, ColumnRows] > TABLES // 4
+    assert not ways[None, ColumnRows]
 
 
 @pytest.mark.parametrize("excluded", [(), ["t"], ["t", "d"]])

@@ -3,12 +3,17 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from random import Random
 
 import pytest
 
+from setl.codec.binlog.columns.column_rows import ColumnRows
+from setl.codec.binlog.columns.finding import find_rows
+from setl.codec.binlog.columns.labels import lacks_labels
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.sink.single_writer import single_writer
-from setl.transform.placement import bucket_of, homes_of, spreads
+from setl.transform.placement import bucket_of, homes_of, key_hashes, spreads
+from tests.unit.codec.binlog_tables import changes, table_of, written
 
 KEYS = [
     (0,),
@@ -88,6 +93,21 @@ def test_keys_of_other_types_have_the_home_that_their_bucket_is():
     for key in KEYS:
         if type(key[0]) is not int or len(key) > 1:
             assert homes_of([key], range(len(key)), 97) == [bucket_of(key, 97)]
+
+
+def test_columns_have_the_homes_and_hashes_of_their_rows():
+    for seed in range(200):
+        pick = Random(seed)
+        table = table_of(pick)
+        found = find_rows(table.layout, b"".join(written(table, changes(table))))
+        columns = ColumnRows(found, found.starts, table.scanner.row)
+        if lacks_labels(columns.values):
+            continue
+        rows, count = list(columns), len(table.columns)
+        for key in [*[(i,) for i in range(count)], pick.choices(range(count), k=2)]:
+            assert key_hashes(columns, key) == key_hashes(rows, key), (seed, key)
+            for buckets in (2, 7, 4096):
+                assert homes_of(columns, key, buckets) == homes_of(rows, key, buckets), (seed, key)
 
 
 def test_different_keys_are_not_one_text():

@@ -64,24 +64,35 @@ class UnfitRowsError(DataError):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRows:
-    """The images of a payload; those of an update come in pairs, before and after.
+class RowImages:
+    """Bytes that hold images of one table, which begin wherever somebody says.
 
     Attributes:
         layout: of their table.
-        begins: where each event begins in the payload as it was given.
-        data: the events, decompressed: `starts` are positions in it.
+        data: the bytes.
         window: the same bytes as numbers.
-        starts: where each image begins, in stream order.
+    """
+
+    layout: RowLayout
+    data: bytes
+    window: Window
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows(RowImages):
+    """The images of a payload; those of an update come in pairs, before and after.
+
+    `data` has its events, decompressed.
+
+    Attributes:
+        begins: where each event begins in the payload as it was given.
+        starts: where each image begins in `data`, in stream order.
         events: for each image the number of its event.
         kinds: of each event its type, one of an event that is not compressed.
         ends: of each event where in its file it ends, the lower 32 bits.
     """
 
-    layout: RowLayout
     begins: Positions
-    data: bytes
-    window: Window
     starts: Positions
     events: NDArray[np.int64]
     kinds: NDArray[np.uint8]
@@ -122,7 +133,7 @@ def find_rows(layout: RowLayout, payload: bytes) -> FoundRows:
     _require(~odd, at, "an update lacks an image")
     _refuse_impossible_nulls(layout, window, starts)
     events = np.repeat(np.arange(len(at), dtype=np.int64), counts)
-    return FoundRows(layout, found.given, found.data, window, starts, events, kinds, ends)
+    return FoundRows(layout, found.data, window, found.given, starts, events, kinds, ends)
 
 
 class _Events(NamedTuple):

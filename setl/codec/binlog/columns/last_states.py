@@ -118,8 +118,16 @@ def texts(window: Window, spans: Spans) -> pa.Array:
     return slices(window.bytes, spans.starts, spans.stops)
 
 
-def slices(data: NDArray[np.uint8], starts: Positions, stops: Positions) -> pa.Array:
+def slices(
+    data: NDArray[np.uint8], starts: Positions, stops: Positions, order: Positions | None = None
+) -> pa.Array:
     """Pieces of some bytes, which follow each other, as an array.
+
+    Args:
+        data: the bytes.
+        starts: where each piece begins.
+        stops: where each ends.
+        order: numbers of the pieces that the array has, in its order; None for all as they are.
 
     Raises:
         OverflowError: there are more bytes than an array's offsets can say.
@@ -134,4 +142,5 @@ def slices(data: NDArray[np.uint8], starts: Positions, stops: Positions) -> pa.A
     array = pa.Array.from_buffers(
         pa.binary(), 2 * count, [None, pa.py_buffer(bounds), pa.py_buffer(data)]
     )
-    return array.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))
+    numbers = np.arange(0, 2 * count, 2) if order is None else order * 2
+    return array.take(pa.array(numbers.astype(np.int32)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from setl.codec.binlog.event import has_checksums
@@ -29,6 +30,9 @@ _BY_ROWS: Final = frozenset(
         ColumnType.MARIADB_VARCHAR_COMPRESSED,
     }
 )
+
+
+_MAX_LAYOUTS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,7 @@ class RowLayout:
     """How the images of a table lie in its events.
 
     Attributes:
+        context: what described the table, see `Entry.context`.
         schema: the columns of its rows.
         columns: how each of them lies in an image.
         checksum: whether events end with a checksum.
@@ -90,6 +95,7 @@ class RowLayout:
         whole_tail: bytes behind the last of `whole_steps`.
     """
 
+    context: tuple[bytes, ...]
     schema: RowSchema
     columns: tuple[ColumnLayout, ...]
     checksum: bool
@@ -111,6 +117,7 @@ class RowLayout:
         return self.width + sum(max(c.size, 0) or -c.size for c in self.columns if not c.nullable)
 
 
+@lru_cache(_MAX_LAYOUTS)
 def row_layout(context: tuple[bytes, ...]) -> RowLayout | None:
     """The layout of a table, from the context of its entries (see `Entry.context`).
 
@@ -135,6 +142,7 @@ def row_layout(context: tuple[bytes, ...]) -> RowLayout | None:
     steps, tail = _steps(columns, width, nulls=True)
     whole_steps, whole_tail = _steps(columns, width, nulls=False)
     return RowLayout(
+        context,
         table.schema,
         columns,
         has_checksums(context[0]),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from setl.codec.binlog.columns.finding import FoundRows
+from setl.codec.binlog.columns.finding import RowImages
 from setl.codec.binlog.columns.layout import RowLayout
 from setl.codec.binlog.columns.window import Mask, Positions, Window, either
 
@@ -45,15 +45,16 @@ class ColumnValues:
         window: the bytes they lie in.
         count: how many images there are.
         nulls: of each column that has NULLs in them, which they are; by its index.
+        stops: where each image ends.
     """
 
-    def __init__(self, found: FoundRows, starts: Positions) -> None:
-        """Go over the images that begin at these positions of `found`."""
-        self.layout: RowLayout = found.layout
-        self.window: Window = found.window
+    def __init__(self, images: RowImages, starts: Positions) -> None:
+        """Go over the images that begin at these positions."""
+        self.layout: RowLayout = images.layout
+        self.window: Window = images.window
         self.count = len(starts)
         self.nulls: dict[int, Mask] = self._nulls(starts)
-        self._spans = self._go_over(starts)
+        self._spans, self.stops = self._go_over(starts)
 
     def starts(self, column: int) -> Positions:
         """Where each value of a column of a fixed size begins.
@@ -92,7 +93,16 @@ class ColumnValues:
                     nulls[i] = bit != 0
         return nulls
 
-    def _go_over(self, starts: Positions) -> list[_Span]:
+    def integers(self, column: int) -> NDArray[np.int64] | NDArray[np.uint64]:
+        """The values of a column of integers; for NULLs any number."""
+        layout, numbers = self.layout.columns[column], self.numbers(column)
+        if layout.unsigned:
+            return numbers
+        # The sign is the highest bit of the value, so that has to become the highest of all.
+        shift = 64 - 8 * layout.size
+        return (numbers << np.uint64(shift)).view(np.int64) >> np.int64(shift)
+
+    def _go_over(self, starts: Positions) -> tuple[list[_Span], Positions]:
         spans: list[_Span] = []
         at, ahead = starts, self.layout.width
         for i, column in enumerate(self.layout.columns):
@@ -113,4 +123,4 @@ class ColumnValues:
                 first, stop = either(null, at, first), either(null, at, stop)
             spans.append(_Span(first, 0, stop))
             at = stop
-        return spans
+        return spans, at + ahead if ahead else at

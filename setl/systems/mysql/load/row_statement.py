@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from setl.clock import SystemClock
+from setl.codec.binlog.columns.column_rows import ColumnRows
 from setl.codec.charset import in_characters
 from setl.errors import DataError
 from setl.load.timings import Timings
@@ -324,6 +325,8 @@ def bytes_of(value: str) -> str:
 
 def size_about(rows: Sequence[Row]) -> int:
     """Bytes that a row takes in a statement, about; at least 1. Known from some of the rows."""
+    if isinstance(rows, ColumnRows):
+        return 1 + rows.mean_bytes
     some = rows[:: max(1, len(rows) // _SAMPLE)]
     values = [value for row in some for value in row]
     texts = sum([len(value) for value in values if isinstance(value, str | bytes)])
