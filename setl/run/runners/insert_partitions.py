@@ -32,6 +32,7 @@ from setl.model.target_name import target_name
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
 from setl.run.runners.tasks import TaskReport, load, transform
 from setl.run.runners.work import LoadWork, insert_partitions, pieces
+from setl.run.spark.shared_memory import handing_over
 from setl.transform.packing import packed
 from setl.transform.partition import Partition
 from setl.transform.placement import key_hashes, spreads
@@ -109,14 +110,15 @@ class InsertPartitions:
             return self._following.run(plan, work, ticket, tasks)
         self._state.phase = Phase.BOTH
         sink = self._sink
-        blobs = [[packed(piece) for piece in pieces(insert_partition)] for insert_partition in cut]
 
         def load_one(slot: int, mine: Iterable[Sequence[bytes]]) -> Iterator[InsertPartitionReport]:
             for insert_partition in mine:
                 yield load_insert_partition(sink, plan, ticket, slot, insert_partition)
 
-        stretched = self._context.parallelize(blobs, len(blobs))
-        found = stretched.mapPartitionsWithIndex(load_one).collect()
+        with handing_over(self._context) as hand:
+            blobs = [[hand(packed(piece)) for piece in pieces(each)] for each in cut]
+            stretched = self._context.parallelize(blobs, len(blobs))
+            found = stretched.mapPartitionsWithIndex(load_one).collect()
         if any(each.report.error is not None for each in found):
             return [each.report for each in found]
         if any(each.apart for each in found) or keys_meet(found):

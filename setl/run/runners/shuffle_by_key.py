@@ -15,6 +15,7 @@ from setl.load.sink import LoadTicket, SinkSettings
 from setl.run.runners.runner import LoadState, Phase
 from setl.run.runners.tasks import TaskReport, load, shuffle_partition
 from setl.run.runners.work import LoadWork, TableRoute, insert_partitions
+from setl.run.spark.shared_memory import Hand, handing_over
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.packing import packed
 from setl.transform.partition import Shuffled
@@ -50,19 +51,20 @@ class ShuffleByKey:
         """See `LoadRunner.run`."""
         self._state.phase = Phase.TRANSFORM
         by_slot: dict[int, list[bytes]] = {}
-        for slot, partition in self._shuffled(plan, work, tasks):
-            by_slot.setdefault(slot, []).append(partition)
-        self._state.refuse_if_cancelled()
-        self._state.phase = Phase.LOAD
-        sink, shuffled = self._sink, list(by_slot.items())
-        loading = self._context.parallelize(shuffled, len(shuffled))
-        return loading.map(lambda part: load(sink, ticket, *part)).collect()
+        sink = self._sink
+        with handing_over(self._context) as hand:
+            for slot, partition in self._shuffled(plan, work, tasks, hand):
+                by_slot.setdefault(slot, []).append(hand(partition))
+            self._state.refuse_if_cancelled()
+            self._state.phase = Phase.LOAD
+            loading = self._context.parallelize(list(by_slot.items()), len(by_slot))
+            return loading.map(lambda part: load(sink, ticket, *part)).collect()
 
-    def _shuffled(self, plan: TransformPlan, work: LoadWork, tasks: int) -> Shuffled:
+    def _shuffled(self, plan: TransformPlan, work: LoadWork, tasks: int, hand: Hand) -> Shuffled:
         partitions: list[RDD[tuple[int, bytes]]] = []
         if work.plain:
             cut = insert_partitions(work.plain, tasks)
-            blobs = [packed(insert_partition) for insert_partition in cut]
+            blobs = [hand(packed(insert_partition)) for insert_partition in cut]
             partitions.append(
                 self._context.parallelize(blobs, len(blobs)).flatMap(
                     lambda items: shuffle_partition(plan, items, tasks)

@@ -26,6 +26,7 @@ from setl.load.sink import LoadTicket, SinkSettings
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
 from setl.run.runners.tasks import TaskReport, load, transform
 from setl.run.runners.work import LoadWork
+from setl.run.spark.shared_memory import handing_over
 from setl.transform.packing import packed
 from setl.transform.work import TransformPlan, WorkItem
 
@@ -65,14 +66,15 @@ class TableByTable:
             return self._by_key.run(plan, work, ticket, tasks)
         self._state.phase = Phase.BOTH
         sink = self._sink
-        blobs = [packed(items) for items in shuffled]
 
         def load_tables(slot: int, mine: Iterable[bytes]) -> Iterator[TaskReport]:
             for items in mine:
                 yield load(sink, ticket, slot, transform(plan, items))
 
-        tables = self._context.parallelize(blobs, len(blobs))
-        return tables.mapPartitionsWithIndex(load_tables).collect()
+        with handing_over(self._context) as hand:
+            blobs = [hand(packed(items)) for items in shuffled]
+            tables = self._context.parallelize(blobs, len(blobs))
+            return tables.mapPartitionsWithIndex(load_tables).collect()
 
 
 def by_task(plan: TransformPlan, work: LoadWork, tasks: int) -> list[list[WorkItem]]:

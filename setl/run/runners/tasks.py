@@ -23,6 +23,7 @@ from setl.model.conflict import History
 from setl.model.loaded import Loaded
 from setl.model.table_rows import ByTable, TableRows, added
 from setl.model.target_name import target_name
+from setl.run.spark.shared_memory import received
 from setl.transform.merging import merge
 from setl.transform.partition import Partition, Shuffled, partitions_of, shuffle
 from setl.transform.work import TransformPlan
@@ -108,7 +109,7 @@ def _load(
 
 
 def _unpickled(data: bytes | Partition) -> Partition:
-    return pickle.loads(data) if isinstance(data, bytes) else data  # noqa: S301 - our own
+    return pickle.loads(received(data)) if isinstance(data, bytes) else data  # noqa: S301 - our own
 
 
 def _by_table(changes: Iterable[TargetChanges], histories: Iterable[History]) -> ByTable:
@@ -129,9 +130,9 @@ def _by_table(changes: Iterable[TargetChanges], histories: Iterable[History]) ->
 def shuffle_partition(plan: TransformPlan, items: bytes, buckets: int) -> Shuffled:
     """First stage: see `shuffle`."""
     freeze_loaded_objects(collect_rarely=True)
-    return shuffle(plan, items, buckets)
+    return shuffle(plan, received(items), buckets)
 
 
 def transform(plan: TransformPlan, items: bytes) -> list[Partition]:
     """First stage of a task that is the second one, too: the shares of packed work items."""
-    return [*partitions_of(plan, items, 1).values()]
+    return [*partitions_of(plan, received(items), 1).values()]

@@ -32,6 +32,7 @@ from setl.run.spark.jvm_folders import make_jvm_folders
 from setl.run.spark.jvm_output import JvmOutput
 from setl.run.spark.own_code import write_own_code
 from setl.run.spark.security import VARIABLE, handed_over, secured, weaknesses
+from setl.run.spark.shared_memory import shared_memory
 from setl.run.spark.worker_sockets import worker_sockets
 from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.sql_limits import LIMITS
@@ -189,6 +190,8 @@ def start_context(settings: SparkSettings, *, workers: bool = False) -> SparkCon
         # Last, for what is added last is found first: no other setl can take its place. The
         # folder is Spark's own, which the JVM removes when it ends.
         context.addPyFile(str(write_own_code(Path(vars(context)["_temp_dir"]))))
+    if workers and settings.is_local:
+        _meanwhile(shared_memory.folder)  # rows of a node that was killed go now
     if workers:
         # Not first when many pipelines are taken over. Commands that compare need no answer.
         takes_rows(context)

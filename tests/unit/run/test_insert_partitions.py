@@ -116,7 +116,9 @@ def world(monkeypatch):
 
     monkeypatch.setattr(insert_partitions, "transform", transform)
     monkeypatch.setattr(insert_partitions, "load", load)
-    context: Any = SimpleNamespace(parallelize=lambda blobs, count: Partitions(blobs))
+    context: Any = SimpleNamespace(
+        master="spark://host:7077", parallelize=lambda blobs, count: Partitions(blobs)
+    )
     by_key: Any = SimpleNamespace(run=run_by_key)
     sink: Any = "sink"
     made.runner = InsertPartitions(context, CODEC, sink, made.state, by_key)

@@ -135,7 +135,7 @@ def world(monkeypatch):
         assert count == len(blobs), "each has a task of its own"
         return Partitions(blobs)
 
-    context: Any = SimpleNamespace(parallelize=parallelize)
+    context: Any = SimpleNamespace(master="local[2]", parallelize=parallelize)
     by_key: Any = SimpleNamespace(run=run_by_key)
     sink: Any = "sink"
     made.run = TableByTable(context, sink, made.state, by_key).run
