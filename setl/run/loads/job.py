@@ -23,15 +23,9 @@ from setl.model.loaded import Loaded
 from setl.run.loads.fault_positions import with_position
 from setl.run.loads.reloading import reload_of
 from setl.run.loads.sorting import Sorting
-from setl.run.runners.insert_partitions import InsertPartitions
-from setl.run.runners.item_by_item import ItemByItem
-from setl.run.runners.one_query import OneQuery
-from setl.run.runners.one_task import OneTask
-from setl.run.runners.prepared_queries import PreparedQueries
-from setl.run.runners.runner import LoadRunner, LoadState, Phase
-from setl.run.runners.shuffle_by_key import ShuffleByKey
-from setl.run.runners.table_by_table import TableByTable
+from setl.run.runners.runner import LoadState, Phase
 from setl.run.runners.tasks import TaskReport
+from setl.run.runners.ways import Ways
 from setl.run.runners.work import LoadWork, TableRoute, insert_partitions
 from setl.run.spark.errors import spark_error
 from setl.run.spark.session import parallelism
@@ -42,7 +36,7 @@ from setl.run.targets.identities import Identities
 from setl.transform.expression_faults import MOST_FAULTY, faulty_rows
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.spark_on_demand import SparkOnDemand
-from setl.transform.work import TransformPlan, WorkItem, codec_named
+from setl.transform.work import TransformPlan, WorkItem
 
 _log = logging.getLogger(__name__)
 
@@ -84,17 +78,7 @@ class LoadJob:
         self._versions = versions
         self._refuse = refuse
         self._single_writer = sink.single_writer_tables(SystemClock())
-        prepared = PreparedQueries(spark, plan, sink)
-        self._one_task: LoadRunner = OneTask(self._context, plan, sink)
-        self._one_query: LoadRunner = OneQuery(prepared, self._branches, sink)
-        by_key = ShuffleByKey(self._context, self._branches, sink, self._state)
-        by_table = TableByTable(self._context, sink, self._state, by_key)
-        self._side_by_side: LoadRunner = InsertPartitions(
-            self._context, codec_named(plan.codec), sink, self._state, by_table
-        )
-        self._item_by_item: LoadRunner = ItemByItem(
-            self._context, self._branches, sink, self._state
-        )
+        self._ways = Ways(spark, plan, self._branches, sink, self._state)
 
     def applied_through(self, ticket: LoadTicket) -> int:
         """Version up to which the target may hold this pipeline's changes already; 0 if unknown.
@@ -196,8 +180,7 @@ class LoadJob:
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
         ticket = self._checked(targets, ticket)
-        report = self._load(self._plan, work, ticket, tasks, self._item_by_item)
-        return self._noted(targets, ticket, report)
+        return self._noted(targets, ticket, self._load(self._plan, work, ticket, tasks))
 
     def _checked(self, targets: Collection[tuple[str, str]], ticket: LoadTicket) -> LoadTicket:
         """The ticket for these targets; they are those of before and do no more than take rows."""
@@ -220,19 +203,12 @@ class LoadJob:
             self._identities.loaded(targets, report)
         return report
 
-    def _load(
-        self,
-        plan: TransformPlan,
-        work: LoadWork,
-        ticket: LoadTicket,
-        tasks: int,
-        runner: LoadRunner | None = None,
-    ) -> Loaded:
-        runner, plan = runner or self._runner(work, tasks), plan.ending_at(ticket.position)
+    def _load(self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int) -> Loaded:
+        plan = plan.ending_at(ticket.position)
         while True:
             try:
                 self._state.phase = Phase.BOTH
-                reports = runner.run(plan, work, ticket, tasks)
+                reports = self._ways.run(plan, work, ticket, tasks)
             except SetlError:
                 raise
             except Exception as error:  # noqa: BLE001 - Spark's own; raised again with its kind
@@ -273,11 +249,6 @@ class LoadJob:
             self._state.abandoned = self._state.abandoned or self._state.may_write
             raise failure from error
         return replace(plan, excluded={**plan.excluded, **found})
-
-    def _runner(self, work: LoadWork, tasks: int) -> LoadRunner:
-        if tasks > 1:
-            return self._side_by_side
-        return self._one_query if work.by_branch else self._one_task
 
     def _begin(self, estimated: int, ticket: LoadTicket) -> int:
         """Name the jobs of this thread after the pipeline; returns how many tasks are worth it."""

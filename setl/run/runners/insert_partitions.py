@@ -29,7 +29,7 @@ from setl.codec.row_codec import RowCodec
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.log import fields
 from setl.model.target_name import target_name
-from setl.run.runners.runner import LoadRunner, LoadState, Phase
+from setl.run.runners.runner import LoadState, Phase
 from setl.run.runners.tasks import TaskReport, load, transform
 from setl.run.runners.work import LoadWork, insert_partitions, pieces
 from setl.run.spark.shared_memory import handing_over
@@ -73,7 +73,7 @@ class InsertPartitionReport:
 
 
 class InsertPartitions:
-    """The `LoadRunner` of large loads of new rows; gives the others to the next runner."""
+    """The `LoadRunner` of large loads of new rows."""
 
     def __init__(
         self,
@@ -81,7 +81,6 @@ class InsertPartitions:
         codec: RowCodec,
         sink: SinkSettings,
         state: LoadState,
-        following: LoadRunner,
     ) -> None:
         """Nothing is run yet.
 
@@ -90,24 +89,22 @@ class InsertPartitions:
             codec: tells new rows from other changes.
             sink: where to.
             state: is reported when tasks may write.
-            following: runs what cannot be run stretch by stretch.
         """
         self._context = context
         self._codec = codec
         self._sink = sink
         self._state = state
-        self._following = following
         self._shuffled: set[_Name] = set()  # targets that turned out to need it
 
     def run(
         self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
-    ) -> list[TaskReport]:
+    ) -> list[TaskReport] | None:
         """See `LoadRunner.run`."""
         targets = new_rows_alone(plan, work, self._codec)
         cut = insert_partitions(work.plain, tasks) if targets.isdisjoint(self._shuffled) else []
         # A few large entries would leave tasks without work.
         if not targets or len(cut) < tasks:
-            return self._following.run(plan, work, ticket, tasks)
+            return None
         self._state.phase = Phase.BOTH
         sink = self._sink
 
@@ -130,7 +127,7 @@ class InsertPartitions:
                 extra=fields(tables=sorted(map(target_name, targets))),
             )
             self._state.refuse_if_cancelled()
-            return self._following.run(plan, work, ticket, tasks)
+            return None
         return [each.report for each in found]
 
 

@@ -38,11 +38,13 @@ class ItemByItem:
 
     def run(
         self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
-    ) -> list[TaskReport]:
+    ) -> list[TaskReport] | None:
         """See `LoadRunner.run`; a task takes several items, one after another, if there are more.
 
         The routes of an item are loaded one after another.
         """
+        if not work.reads_tables:
+            return None
         reports: list[TaskReport] = []
         sink = self._sink
         if work.plain:

@@ -10,7 +10,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from setl.load.sink import LoadTicket, SinkSettings
-from setl.run.runners.prepared_queries import PreparedQueries
 from setl.run.runners.tasks import TaskReport, load, transform
 from setl.run.runners.work import LoadWork, TableRoute
 from setl.transform.expressions import ExpressionBranch
@@ -18,36 +17,24 @@ from setl.transform.work import TransformPlan
 
 
 class OneQuery:
-    """The `LoadRunner` of small loads with expressions: a prepared query, where one will do."""
+    """The `LoadRunner` of small loads with expressions that no prepared query is for."""
 
-    def __init__(
-        self,
-        prepared: PreparedQueries,
-        branches: Mapping[TableRoute, ExpressionBranch],
-        sink: SinkSettings,
-    ) -> None:
+    def __init__(self, branches: Mapping[TableRoute, ExpressionBranch], sink: SinkSettings) -> None:
         """Nothing is run yet.
 
         Args:
-            prepared: the queries that are made once.
             branches: the branch of each route with expressions; others may be added.
             sink: where to.
         """
-        self._prepared = prepared
         self._branches = branches
         self._sink = sink
 
     def run(
-        self,
-        plan: TransformPlan,
-        work: LoadWork,
-        ticket: LoadTicket,
-        tasks: int,  # noqa: ARG002
-    ) -> list[TaskReport]:
+        self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
+    ) -> list[TaskReport] | None:
         """See `LoadRunner.run`."""
-        reports = self._prepared.run(plan, work, self._branches, ticket)
-        if reports is not None:
-            return reports
+        if tasks > 1 or not work.by_branch:
+            return None
         sink, ready, blob = self._sink, work.ready, pickle.dumps(work.plain, protocol=5)
 
         def collect_and_load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

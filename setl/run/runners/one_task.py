@@ -36,13 +36,11 @@ class OneTask:
         self._prepared: RDD[TaskReport] | None = None
 
     def run(
-        self,
-        plan: TransformPlan,
-        work: LoadWork,
-        ticket: LoadTicket,
-        tasks: int,  # noqa: ARG002
-    ) -> list[TaskReport]:
+        self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
+    ) -> list[TaskReport] | None:
         """See `LoadRunner.run`."""
+        if tasks > 1 or work.by_branch:
+            return None
         sink, ready = self._sink, work.ready
         plain = pickle.dumps(work.plain, protocol=5)
         if sum(map(len, (plain, *ready))) <= MOST_BYTES and self._allowed:

@@ -49,35 +49,39 @@ _Tables = tuple[tuple[TableRoute, RowSchema], ...]
 
 
 class PreparedQueries:
-    """The queries of one pipeline. Used by one thread at a time."""
+    """The `LoadRunner` of small loads with expressions; the queries of one pipeline."""
 
-    def __init__(self, spark: SparkOnDemand, plan: TransformPlan, sink: SinkSettings) -> None:
+    def __init__(
+        self,
+        spark: SparkOnDemand,
+        plan: TransformPlan,
+        branches: Mapping[TableRoute, ExpressionBranch],
+        sink: SinkSettings,
+    ) -> None:
         """Make nothing yet.
 
         Args:
             spark: gives the session, with the first query.
             plan: the pipeline's; each load brings its own `applied_through` and `excluded`.
+            branches: the branch of each route with expressions; others may be added.
             sink: where to.
         """
         self._spark = spark
         self._plan = plan
+        self._branches = branches
         self._sink = sink
         self._queries: OrderedDict[_Tables, DataFrame] = OrderedDict()
         self._allowed = takes_rows(spark.context)
 
     def run(
-        self,
-        plan: TransformPlan,
-        work: LoadWork,
-        branches: Mapping[TableRoute, ExpressionBranch],
-        ticket: LoadTicket,
+        self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
     ) -> list[TaskReport] | None:
-        """Run a load in one task; None if it has to be run in another way, and was not.
+        """See `LoadRunner.run`.
 
         Raises:
             ConfigurationError: as `ExpressionBranch.evaluation`.
         """
-        if not self._allowed:
+        if tasks > 1 or not (work.by_branch and self._allowed):
             return None
         insert_partitions = [pickle.dumps(items, protocol=5) for items in work.by_branch.values()]
         plain = pickle.dumps(work.plain, protocol=5) if work.plain else b""
@@ -85,7 +89,7 @@ class PreparedQueries:
             return None
         try:
             evaluations = {
-                table_route: branches[table_route].evaluation(plan, [items])
+                table_route: self._branches[table_route].evaluation(plan, [items])
                 for table_route, items in work.by_branch.items()
             }
         except DataError:

@@ -59,8 +59,11 @@ class LoadRunner(Protocol):
 
     def run(
         self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
-    ) -> list[TaskReport]:
+    ) -> list[TaskReport] | None:
         """Transform and load; returns what the load tasks report.
+
+        None if it is not the way for this load. Another one has to run it then, whatever was
+        written already.
 
         Args:
             plan: how to transform.

@@ -23,7 +23,7 @@ from typing import Final
 from pyspark import SparkContext
 
 from setl.load.sink import LoadTicket, SinkSettings
-from setl.run.runners.runner import LoadRunner, LoadState, Phase
+from setl.run.runners.runner import LoadState, Phase
 from setl.run.runners.tasks import TaskReport, load, transform
 from setl.run.runners.work import LoadWork
 from setl.run.spark.shared_memory import handing_over
@@ -35,35 +35,27 @@ MOST_UNEVEN: Final = 1.4
 
 
 class TableByTable:
-    """The `LoadRunner` of large loads of several tables; gives the others to `ShuffleByKey`."""
+    """The `LoadRunner` of large loads of several tables."""
 
-    def __init__(
-        self,
-        context: SparkContext,
-        sink: SinkSettings,
-        state: LoadState,
-        by_key: LoadRunner,
-    ) -> None:
+    def __init__(self, context: SparkContext, sink: SinkSettings, state: LoadState) -> None:
         """Nothing is run yet.
 
         Args:
             context: where to run it.
             sink: where to.
             state: is reported when tasks may write.
-            by_key: runs what cannot be run table by table.
         """
         self._context = context
         self._sink = sink
         self._state = state
-        self._by_key = by_key
 
     def run(
         self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
-    ) -> list[TaskReport]:
+    ) -> list[TaskReport] | None:
         """See `LoadRunner.run`."""
         shuffled = by_task(plan, work, tasks)
         if not shuffled:
-            return self._by_key.run(plan, work, ticket, tasks)
+            return None
         self._state.phase = Phase.BOTH
         sink = self._sink
 

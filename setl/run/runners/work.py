@@ -29,6 +29,15 @@ class LoadWork:
     )
     ready: list[bytes] = field(default_factory=list[bytes])
 
+    @property
+    def reads_tables(self) -> bool:
+        """Whether tasks read the rows from tables; all of them, or none."""
+        return any(
+            item.table_rows is not None
+            for items in (self.plain, *self.by_branch.values())
+            for item in items[:1]
+        )
+
     def add(self, item: WorkItem, plain: tuple[int, ...], evaluated: Iterable[TableRoute]) -> None:
         """Add an entry.
 

@@ -128,7 +128,7 @@ def test_a_connection_to_a_living_jvm_that_breaks_is_tried_again(jvm, plain_repl
 def test_a_load_that_was_cancelled_before_it_began_does_not_begin(jvm, plain_replace, monkeypatch):
     jobs = []
     job = load_job(lambda *_args, **_options: jobs.append(1))
-    monkeypatch.setattr(job, "_one_task", SimpleNamespace(run=lambda *_: jobs.append("began")))
+    monkeypatch.setattr(job, "_ways", SimpleNamespace(run=lambda *_: jobs.append("began")))
     job.cancel()
     with pytest.raises(TransientError, match="cancelled"):
         job.run([], TICKET, 0)

@@ -88,7 +88,7 @@ def job_whose_tasks_report(monkeypatch, *reports) -> LoadJob:
     monkeypatch.setattr(job_module, "replace", lambda value, **_: value)
     sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     job = LoadJob(spark, name="shop/orders", epoch=7, plan=plan, sink=sink, rows_per_task=10)
-    monkeypatch.setattr(job, "_one_task", SimpleNamespace(run=lambda *_: list(reports)))
+    monkeypatch.setattr(job, "_ways", SimpleNamespace(run=lambda *_: list(reports)))
     return job
 
 

@@ -114,7 +114,7 @@ def test_nor_is_what_needs_spark_sql_or_is_transformed_already():
 @pytest.fixture
 def world(monkeypatch):
     """A runner whose tasks note in this process what they are given."""
-    made: Any = SimpleNamespace(written=[], by_key=[], error=None, state=LoadState())
+    made: Any = SimpleNamespace(written=[], error=None, state=LoadState())
 
     def load(_settings, ticket, slot, partitions):
         assert ticket is TICKET
@@ -124,10 +124,6 @@ def world(monkeypatch):
     def transform(_plan, items):
         return [[each.table[1] for each in pickle.loads(items)]]
 
-    def run_by_key(*arguments):
-        made.by_key.append(arguments)
-        return ["by key"]
-
     monkeypatch.setattr(table_by_table, "load", load)
     monkeypatch.setattr(table_by_table, "transform", transform)
 
@@ -136,9 +132,8 @@ def world(monkeypatch):
         return Partitions(blobs)
 
     context: Any = SimpleNamespace(master="local[2]", parallelize=parallelize)
-    by_key: Any = SimpleNamespace(run=run_by_key)
     sink: Any = "sink"
-    made.run = TableByTable(context, sink, made.state, by_key).run
+    made.run = TableByTable(context, sink, made.state).run
     return made
 
 
@@ -148,18 +143,15 @@ def test_a_task_transforms_and_loads_its_tables_under_its_own_number(world):
     assert world.written == [(0, ["a", "a"]), (1, ["b", "b"])]
     assert [report.loaded.rows for report in reports] == [2, 2]
     assert world.state.phase is Phase.BOTH, "they may write from the first moment"
-    assert not world.by_key
 
 
 def test_what_is_not_dealt_out_by_table_is_dealt_out_by_key(world):
     work = LoadWork([item("a")])
-    assert world.run(plan(), work, TICKET, 2) == ["by key"]
+    assert world.run(plan(), work, TICKET, 2) is None
     assert not world.written
-    assert world.by_key[0][1] is work
 
 
 def test_an_error_of_a_task_is_reported(world):
     world.error = DataError("no")
     reports = world.run(plan(), LoadWork([item("a"), item("b")]), TICKET, 2)
     assert [str(report.error) for report in reports] == ["no", "no"]
-    assert not world.by_key
