@@ -16,6 +16,7 @@ from setl.model.position import binlog_file_number
 EVENT_HEADER: Final = struct.Struct("<IBIIIH")
 HEADER_BYTES: Final = 19
 CHECKSUM_BYTES: Final = 4
+CHECKED: Final = 0x2144DF1C  # the CRC32 of anything with its own CRC32 behind it
 IGNORABLE_FLAG: Final = 0x80  # LOG_EVENT_IGNORABLE_F: who does not know the event may skip it
 ARTIFICIAL_FLAG: Final = 0x20  # LOG_EVENT_ARTIFICIAL_F: made for this connection, in no file
 

@@ -21,7 +21,7 @@ _SAMPLE_ROWS: Final = 8  # rows measured at the front of an event
 _SAMPLE_EVERY: Final = 64  # events of one table between two measurements
 _ONE: Final = 1.5  # rows of an event, from where on it is taken to hold more than one
 _FIRST_COMPRESSED: Final = min(COMPRESSED_ROWS)
-_UPDATES: Final = tuple(map(int, UPDATES))
+_UPDATES: Final = bytes(UPDATES)
 _kind_of = itemgetter(4)
 
 
@@ -58,7 +58,7 @@ class RowEstimate:
             self._next_sample = _SAMPLE_EVERY
             self._measure(first[:-4] if checksum else first, front, update=kind in UPDATES)
         self._next_sample -= count
-        updates = sum(map(bytes(map(_kind_of, events)).count, _UPDATES))
+        updates = count - len(bytes(map(_kind_of, events)).translate(None, _UPDATES))
         bitmaps = (len(self._values) + 7) // 8
         overhead = front + 1 + bitmaps + (4 if checksum else 0)
         images = (size - count * overhead - updates * bitmaps) / (self._average or 1.0)

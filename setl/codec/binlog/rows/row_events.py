@@ -9,6 +9,7 @@ from zlib import crc32
 
 from setl.codec.binlog.event import (
     ARTIFICIAL_FLAG,
+    CHECKED,
     CHECKSUM_BYTES,
     HEADER_BYTES,
     EventType,
@@ -42,7 +43,6 @@ MAX_TABLES: Final = 4096
 _PACKET: Final = Struct("<IBIB4xIIH6s")
 _FRONT: Final = 5
 _SIZE: Final = 0xFF_FFFF
-_CHECKED: Final = 0x2144DF1C  # the CRC32 of anything with its own CRC32 behind it
 _TABLE_MAP: Final = int(EventType.TABLE_MAP)
 _JOINED: Final = frozenset(map(int, JOINED))
 _LEAST: Final = HEADER_BYTES + 8  # bytes of a row event
@@ -250,7 +250,7 @@ class RowEvents:
                     ended = True
                     break
                 event = data[begin:stop]
-                if checksum and crc32(event) != _CHECKED:
+                if checksum and crc32(event) != CHECKED:
                     break
                 if not behind:
                     behind = reached + size & LOW_32_BITS

@@ -19,7 +19,7 @@ from typing import Any, Final
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode, PollResult
 from pymysql.connections import Connection
 
-from setl.codec.binlog.event import CHECKSUM_BYTES, HEADER_BYTES, EventType, has_checksums
+from setl.codec.binlog.event import CHECKED, HEADER_BYTES, EventType, has_checksums
 from setl.codec.binlog.transactions.gtid import MysqlGtids
 from setl.errors import FatalError, TransientError
 from setl.model.position import BinlogPosition
@@ -313,8 +313,7 @@ def _limit_silence(stream: socket.socket, seconds: float) -> None:
 
 def check_event(event: bytes) -> None:
     """Raises MesError if an event is not what its checksum says."""
-    (expected,) = struct.unpack("<I", event[-CHECKSUM_BYTES:])
-    if zlib.crc32(event[:-CHECKSUM_BYTES]) != expected:
+    if zlib.crc32(event) != CHECKED:
         raise MesError(f"CRC32 mismatch in an event of type {event[4]}", MesErrorCode.CHECKSUM)
 
 
