@@ -47,7 +47,7 @@ class Shop:
             for table, (route,) in by_table.items()
         }
         sink = ElasticsearchSinkSettings(ElasticEndpoint((url,)))
-        self.jobs = PreparedQueries(spark, self.plan, sink)
+        self.jobs = PreparedQueries(spark, self.plan, self.branches, sink)
         self.version = 10
 
     def load(self, *rows, columns=(), plan=None):
@@ -65,7 +65,7 @@ class Shop:
             plain = table == PLAIN
             work.add(item, (PLAIN,) if plain else (), () if plain else (position,))
         ticket = ticket_for("search", through=self.version)
-        return self.jobs.run(plan or self.plan, work, self.branches, ticket)
+        return self.jobs.run(plan or self.plan, work, ticket, 1)
 
     def documents(self):
         self.client.indices.refresh(index=self.index)
@@ -141,7 +141,7 @@ def test_each_load_has_its_own_ticket_and_plan(shop):
     key = (1, (2,), shop.version + 1)
     plan = replace(shop.plan, isolates=True, excluded={key: DataError("no")})
     assert shop.plan.isolates is False
-    shop.jobs = PreparedQueries(shop.jobs._spark, plan, shop.jobs._sink)
+    shop.jobs = PreparedQueries(shop.jobs._spark, plan, shop.branches, shop.jobs._sink)
     # Nobody takes faulty rows here, so that it is an error; what counts is that it came along.
     (report,) = shop.load((1, 2, "bob"), plan=plan)
     assert "no" in str(report.error)
@@ -164,4 +164,4 @@ def test_large_loads_and_event_logs_are_left_to_others(shop, made):
 
 def test_a_load_whose_table_nobody_can_read_is_left_to_others(shop):
     work = LoadWork(by_branch={(1, "shop", "t1"): [WorkItem((1,), 11, (), b"x", ("shop", "t1"))]})
-    assert shop.jobs.run(shop.plan, work, shop.branches, ticket_for("search")) is None
+    assert shop.jobs.run(shop.plan, work, ticket_for("search"), 1) is None
