@@ -76,7 +76,7 @@ class SharedMemory:
             try:
                 with open(path, "xb", opener=_for_us_alone) as file:
                     file.write(content)
-            except OSError:  # others have filled it meanwhile
+            except OSError:  # others have filled it meanwhile, or somebody removed the folder
                 return content
             return _MARK + os.fsencode(path)
 
@@ -125,7 +125,16 @@ def handing_over(context: SparkContext) -> Generator[Hand]:
 
 
 def received(content: bytes) -> bytes:
-    """In a task: what was handed over."""
+    """In a task: what was handed over.
+
+    Raises:
+        OSError: it is gone. Whoever removed it, the load can be done again.
+    """
     if not content.startswith(_MARK):
         return content
-    return Path(os.fsdecode(content.removeprefix(_MARK))).read_bytes()
+    name = os.fsdecode(content.removeprefix(_MARK))
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        # Said as what it is, a lack of the machine's: "not found" would count as a defect.
+        raise OSError(f"rows in {name} cannot be read: {error.strerror}") from error

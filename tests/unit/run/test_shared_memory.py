@@ -1,16 +1,20 @@
 """Bytes that tasks of this machine get by files: how many, who can read them, and their end."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import traceback
 from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
 
+from setl.errors import TransientError
 from setl.run.spark import shared_memory
 from setl.run.spark.shared_memory import SharedMemory, handing_over, received
+from setl.transform.worker_errors import worker_error
 
 MIB = 1 << 20
 LARGE = b"\x80" * (MIB // 4)
@@ -114,6 +118,17 @@ def test_what_a_killed_process_left_goes_when_the_next_one_starts(tmp_path):
     finally:
         process.kill()
         process.communicate()
+
+
+def test_a_load_whose_files_somebody_removed_is_done_again_without_them(tmp_path):
+    with SharedMemory(tmp_path, MIB).files() as hand:
+        handed = hand(LARGE)
+        shutil.rmtree(next(tmp_path.iterdir()))
+        with pytest.raises(OSError, match="cannot be read") as raised:
+            received(handed)
+        text = "".join(traceback.format_exception(raised.value))
+        assert isinstance(worker_error(text), TransientError)
+        assert hand(LARGE) == LARGE
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host"])
