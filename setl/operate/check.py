@@ -36,6 +36,7 @@ def check_channel(
     expressions: ExpressionCheck | None = None,
     probe: bool = False,
     beside: Mapping[str, Sequence[Finding]] = _NOTHING,
+    targets: bool = True,
 ) -> list[Finding]:
     """Check all pipelines of a channel.
 
@@ -46,6 +47,7 @@ def check_channel(
         probe: whether to write a row into the mark table where only that tells whether marks
             come out of a subscription; see `setl.systems.kafka.preflight.mark_probe`.
         beside: what is known from the other channels of the cluster, by the pipeline's name.
+        targets: whether the targets are known, and asked, too.
 
     Returns:
         The findings, pipeline by pipeline, source before target, in an order that is the same
@@ -83,6 +85,7 @@ def check_channel(
                 partitions=partitions_read(file, pipeline),
                 expressions=expressions,
                 probe=probe,
+                knows_target=targets,
             )
         )
         findings += with_accepted(pipeline, [*beside.get(pipeline.name, ()), *found])
@@ -119,7 +122,8 @@ def check_pipeline(check: PipelineCheck) -> list[Finding]:
         target.error(refused.message, refused.hint, code="nothing-to-create")
     with check.open:
         system_of(pipeline.source).preflight(check, source)
-        system_of(pipeline.target).preflight(check, target)
+        if check.knows_target:
+            system_of(pipeline.target).preflight(check, target)
     return findings
 
 

@@ -54,6 +54,7 @@ class PipelineCheck:
             has looked.
         expressions: checks expressions, None to leave them unchecked.
         probe: whether a row without meaning may be written at the source.
+        knows_target: whether the target is the real one, and not yet to be filled in.
         open: closes at the end what was opened for it.
         origin: the server that the changes come from, once the source's checks have reached it.
         tables: its mapped tables that are as they must be, once they are known.
@@ -67,6 +68,7 @@ class PipelineCheck:
     partitions: frozenset[int] = frozenset()
     expressions: ExpressionCheck | None = None
     probe: bool = False
+    knows_target: bool = True
     open: ExitStack = field(default_factory=ExitStack)
     origin: Server | None = None
     tables: Sequence[SourceTable] = ()

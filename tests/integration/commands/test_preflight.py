@@ -4,6 +4,7 @@ The MariaDB servers are this module's own, since the tests change global setting
 system tables.
 """
 
+import os
 import re
 import uuid
 from contextlib import contextmanager
@@ -13,8 +14,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from elasticsearch import Elasticsearch
 from kafka import KafkaProducer
 
-from setl.channel.reading import parse_channel
+from setl.channel.reading import parse_channel, read_channel_file
+from setl.cli.main import run
 from setl.errors import ConfigurationError
+from setl.operate.check import check_channel as check_everything
 from setl.systems.elasticsearch.deadletters import DEAD_LETTERS
 from setl.systems.mysql.sql_files import resource_statements, system_table_statements
 from setl_embedded import MariaDb
@@ -925,3 +928,86 @@ def test_dead_letters_need_an_index_that_can_be_written_to(scene, elasticsearch)
     fault = only(scene.faults(target=target, faulty_rows="dead_letter"))
     assert "blocked for writing" in fault.what
     client.indices.delete(index=DEAD_LETTERS)
+
+
+@pytest.fixture
+def init(scene, monkeypatch, tmp_path, capsys):
+    """`setl init --from` this scene's source: its status, what it says, and the file."""
+    server = scene.servers["source"]
+    url = f"mysql://{scene.account}@127.0.0.1:{server.port}/{scene.schema}"
+    for end in ("SOURCE", "TARGET"):
+        monkeypatch.setenv(f"{scene.schema.upper()}_{end}_PASSWORD", PASSWORD)
+
+    def run_it(*arguments, source=url):
+        status = run(["init", str(tmp_path), "--force", "--from", source, *arguments])
+        said = "".join(capsys.readouterr())
+        file = tmp_path / f"{scene.schema}.yaml"
+        text = file.read_text() if file.exists() else ""
+        assert PASSWORD not in said + text
+        return status, said, text
+
+    run_it.file = tmp_path / f"{scene.schema}.yaml"
+    return run_it
+
+
+def test_a_first_file_passes_the_check(scene, init, elasticsearch):
+    target = f"mysql://{scene.account}@127.0.0.1:{scene.servers['target'].port}"
+    status, said, text = init("--to", target)
+    assert status == 0
+    assert f"- from: {scene.schema}.orders  # key: id" in text
+    assert f"with 1 table, whose nodes need {scene.schema.upper()}_SOURCE_PASSWORD and" in said
+    assert "# error" not in text
+    assert run(["check", str(init.file)]) == 0
+    assert init("--to", f"elasticsearch://{elasticsearch.url.removeprefix('http://')}")[0] == 0
+    assert run(["check", str(init.file)]) == 0
+
+
+def test_what_the_check_finds_stands_beside_the_table(scene, init):
+    scene.run(
+        "source",
+        "CREATE TABLE SCHEMA.`no key` (a INT AS (1) STORED, b INT)",
+        "CREATE TABLE SCHEMA.parent (id INT PRIMARY KEY)",
+        "CREATE TABLE SCHEMA.child (id INT PRIMARY KEY, p INT,"
+        " FOREIGN KEY (p) REFERENCES SCHEMA.parent (id) ON DELETE CASCADE)",
+    )
+    status, said, text = init()
+    assert status == 0
+    entries = re.split(r"\n      (?=- from)", text)[1:]
+    beside = {entry.split()[2].strip('"'): entry for entry in entries}
+    assert f"# error no-key@{scene.schema}.no key:" in beside.pop(f"{scene.schema}.no")
+    assert "# error" not in beside[f"{scene.schema}.orders"]
+    assert "no-key@" in said
+    assert "target.example.com" in text
+    if scene.mariadb:  # this MySQL logs what foreign keys change
+        assert "# error foreign-key-action@" in beside[f"{scene.schema}.child"]
+        assert "the target is not known yet" in said
+    target = f"mysql://{scene.account}@127.0.0.1:{scene.servers['target'].port}"
+    _, said, text = init("--to", target)
+    assert f"# error no-target-table@{scene.schema}.parent:" in text
+    there = check_everything(read_channel_file(init.file, os.environ))
+    expected = sorted(f.id for f in there if f.level in ("error", "warning"))
+    assert sorted(re.findall(r"# (?:error|warning) ([^:]+):", text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "what"),
+    [
+        (lambda url: re.sub(r":\d+/", ":1/", url), 3, "127.0.0.1"),
+        (lambda url: url.replace("mysql://u_", "mysql://nobody_"), 2, "Access denied"),
+        (lambda url: url + "_other", 2, "sees no table of schema"),
+    ],
+)
+def test_servers_that_show_nothing_leave_no_file(scene, init, monkeypatch, change, status, what):
+    server = scene.servers["source"]
+    url = f"mysql://{scene.account}:${{PW_OF_IT}}@127.0.0.1:{server.port}/{scene.schema}"
+    monkeypatch.setenv("PW_OF_IT", PASSWORD)
+    got, said, text = init(source=change(url))
+    assert (got, text) == (status, "")
+    assert what in said
+
+
+def test_a_first_file_needs_the_variable_that_it_names(scene, init, monkeypatch):
+    monkeypatch.delenv(f"{scene.schema.upper()}_SOURCE_PASSWORD")
+    status, said, text = init()
+    assert (status, text) == (2, "")
+    assert f"the environment variable {scene.schema.upper()}_SOURCE_PASSWORD is not set" in said

@@ -63,3 +63,21 @@ def test_a_further_channel_leaves_the_configuration_of_nodes_alone(tmp_path, cap
     assert (tmp_path / "node.yaml").read_text() == "mine"
     assert run(["init", str(tmp_path), "--channel", "search", "--force"]) == 0
     assert (tmp_path / "node.yaml").read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("--to", "mysql://u@db2"), "--to needs --from"),
+        (("--from", "mysql://u@db1/s", "--channel", "search"), "leave --channel out"),
+        (("--from", "elasticsearch://s"), "from which setl cannot read changes"),
+        (("--from", "mysql://u:hunter2@db1/s"), "has a password in it"),
+        (("--from", "mysql://u@db1/s"), "the environment variable S_SOURCE_PASSWORD is not set"),
+    ],
+)
+def test_what_it_cannot_look_at(arguments, what, tmp_path, capsys):
+    assert run(["init", str(tmp_path), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert what in said
+    assert "hunter2" not in said
+    assert list(tmp_path.iterdir()) == []

@@ -55,6 +55,8 @@ class KeysOfCheck:
 
     def _of_pipeline(self) -> WhyNot | None:
         pipeline = self._check.pipeline
+        if not self._check.knows_target:
+            return WhyNot("the target is not known yet", "Name the target, then check again")
         if not isinstance(pipeline.target, MysqlTarget):
             return WhyNot("the target has no foreign keys")
         if not pipeline.source.reads_origin:
