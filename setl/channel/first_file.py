@@ -209,9 +209,13 @@ def _lines(file: FirstFile, remarks: Mapping[str, Sequence[Remark]]) -> Iterator
 
 def _fields(fields: Mapping[str, Any]) -> Iterator[str]:
     for name, value in fields.items():
-        several = cast("list[str]", value) if isinstance(value, list) else None
-        shown = _scalar(value) if several is None else f"[{', '.join(map(_scalar, several))}]"
-        yield f"      {name}: {shown}"
+        yield f"      {name}: {_flow(value)}"
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_scalar, cast('list[object]', value)))}]"
+    return _scalar(value)
 
 
 def _table(table: FirstTable, remarks: Sequence[Remark]) -> Iterator[str]:

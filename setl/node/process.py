@@ -29,7 +29,7 @@ from setl.node.announcement import Announcement
 from setl.node.console.console import ConsoleSettings
 from setl.node.engines.engine import Engine
 from setl.node.ensemble_watch import EnsembleWatch
-from setl.node.host.resources import MemoryLook, look_at_disk
+from setl.node.host.resources import MemoryLook, NodeSpark, count_threads, look_at_disk
 from setl.node.host.service_manager import service_manager
 from setl.node.host.tuning import ThreadTurns
 from setl.node.http.authentication import new_read_key
@@ -267,12 +267,19 @@ class NodeProcess:
             pipelines=tuple(controller.status() for controller in self._supervisor.current()),
             memory=self._memory.seen(),
             disk=look_at_disk(self._settings.environment, self._settings.spark_folders),
+            threads=count_threads(),
+            spark=self._spark(),
             alarms=self._alarms.status(),
             problem=self._problem.sentence,
             lost_channels=self._lost_channels.sentence,
             zookeeper=self._ensemble.seen(),
             zookeeper_certificates=self._ensemble.certificates(),
         )
+
+    def _spark(self) -> NodeSpark:
+        answered = self._engine.last_answer()
+        age = None if answered is None else round(self._clock.monotonic() - answered, 1)
+        return NodeSpark(self._settings.spark_master, age)
 
     def _contact(self) -> Contact:
         return contact_at(self._arbiter.session, self._clock.monotonic())

@@ -16,7 +16,7 @@ from setl.model.standing import TableFinding, VerificationPass
 from setl.model.table_rows import TableRows
 from setl.node.alarm_status import AlarmStatus, FiringAlarm
 from setl.node.ensemble import CertificateSeen, ServerSeen
-from setl.node.host.resources import NodeDisk, NodeMemory
+from setl.node.host.resources import NodeDisk, NodeMemory, NodeSpark
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.run.measured.figures import Figures, TableLoadFigures, VerificationFigures, VerifiedSoFar
 
@@ -36,6 +36,7 @@ _TEXTS: Final[Mapping[type[Any], frozenset[str]]] = {
     TableFinding: frozenset({"table", "target"}),
     NodeMemory: frozenset(),
     NodeDisk: frozenset({"folder"}),
+    NodeSpark: frozenset(),
     ServerSeen: frozenset({"address"}),
     CertificateSeen: frozenset({"kind", "of"}),
     AlarmStatus: frozenset({"receivers"}),

@@ -33,6 +33,7 @@ class NodeSettings:
         cycle: seconds between two looks at the cluster when nothing wakes the node.
         alarms: whom it tells of alarms.
         environment: where ``${NAME}`` in channel files is looked up.
+        spark_master: where its Spark runs, "" for a node without.
         spark_folders: Spark's setting `spark.local.dir`, whose disk is looked at; "" for none.
     """
 
@@ -53,6 +54,7 @@ class NodeSettings:
     cycle: float = 0.5
     alarms: AlarmSettings = field(default_factory=AlarmSettings)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    spark_master: str = ""
     spark_folders: str = ""
 
 

@@ -13,7 +13,7 @@ from arbiter.values import EVERYTHING
 from setl.counting import count
 from setl.node.alarm_status import AlarmStatus
 from setl.node.ensemble import CertificateSeen, ServerSeen
-from setl.node.host.resources import NodeDisk, NodeMemory
+from setl.node.host.resources import NodeDisk, NodeMemory, NodeSpark
 from setl.run.measured.figures import Figures, RunState
 
 
@@ -56,6 +56,8 @@ class NodeStatus:
         serves: the kinds that these are of, see `setl.node.roles`.
         memory: what its processes hold.
         disk: the disk that its Spark writes to.
+        threads: how many its own process has.
+        spark: its Spark.
         alarms: what it knows of alarms.
         problem: why its last look at the cluster failed unexpectedly, "" if it did not.
         lost_channels: what is gone from ZooKeeper and what to do, "" if nothing is.
@@ -72,6 +74,8 @@ class NodeStatus:
     serves: tuple[str, ...] = EVERYTHING
     memory: NodeMemory = field(default_factory=NodeMemory)
     disk: NodeDisk = field(default_factory=NodeDisk)
+    threads: int = 0
+    spark: NodeSpark = field(default_factory=NodeSpark)
     alarms: AlarmStatus = field(default_factory=AlarmStatus)
     problem: str = ""
     lost_channels: str = ""

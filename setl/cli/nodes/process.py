@@ -367,7 +367,9 @@ def node(settings: NodeSettings, spark: Callable[[str], SparkSettings], *, trace
 
         tracer = tracer_of(settings.nid)
     session = spark("setl")
-    settings = replace(settings, spark_folders=session.conf.get("spark.local.dir", ""))
+    settings = replace(
+        settings, spark_master=session.master, spark_folders=session.conf.get("spark.local.dir", "")
+    )
     run_process(settings, SparkEngine(session, tracer))
 
 

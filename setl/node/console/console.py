@@ -149,6 +149,7 @@ class Console:
         get: dict[str, Endpoint] = {
             "/channels/{channel}": self._page,
             "/pipelines/{channel}/{pipeline}": self._page,
+            "/nodes/{node}": self._page,
             "/actions": self._page,
             "/events": self._events,
             "/series/{channel}/{pipeline}": self._series,
@@ -182,7 +183,9 @@ class Console:
         if address and values is None and not self._pages.looked:
             raise HttpError(503, "Not yet", f"{_NOT_LOOKED}. Reload this page in a moment.")
         if address is None or values is None:
-            raise HttpError(404, "Not found", "There is no such channel or pipeline (any more).")
+            raise HttpError(
+                404, "Not found", "There is no such channel, pipeline or node (any more)."
+            )
         return self._answers.shown(request, f"{address.kind}.html", values, address.kind, live=True)
 
     async def _values(self, address: Address, session: Session | None) -> dict[str, Any] | None:

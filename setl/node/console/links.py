@@ -17,6 +17,11 @@ def pipeline_link(pipeline: PipelineId) -> str:
     return f"{ROOT}/pipelines/{pipeline}"
 
 
+def node_link(nid: str) -> str:
+    """The page of a node."""
+    return f"{ROOT}/nodes/{nid}"
+
+
 def series_link(pipeline: PipelineId) -> str:
     """The figures of a pipeline over time, for its charts."""
     return f"{ROOT}/series/{pipeline}"

@@ -16,6 +16,7 @@ from setl.node.console.actions.jobs import Job, Jobs
 from setl.node.console.actions.rebalancing import CLUSTER
 from setl.node.console.actions.silencing import ALARMS, SilenceRow, silence_rows
 from setl.node.console.open_loads import LoadRow, load_rows
+from setl.node.console.pages.node import node_page
 from setl.node.console.pages.overview import channel_page, overview_of
 from setl.node.console.pages.pipeline import pipeline_page
 from setl.node.console.serving.authentication import Session
@@ -41,14 +42,16 @@ class Address:
     """Which page is meant.
 
     Attributes:
-        kind: ``overview``, ``channel``, ``pipeline`` or ``actions``.
+        kind: ``overview``, ``channel``, ``pipeline``, ``node`` or ``actions``.
         channel: its channel, "" for none.
         pipeline: its pipeline, "" for none.
+        node: the node, "" for none.
     """
 
     kind: str
     channel: str = ""
     pipeline: str = ""
+    node: str = ""
 
     @property
     def ident(self) -> PipelineId:
@@ -65,6 +68,8 @@ def address_of(path: str) -> Address | None:
         return Address("actions")
     if len(parts) == 3 and parts[:2] == ["console", "channels"]:
         return Address("channel", parts[2])
+    if len(parts) == 3 and parts[:2] == ["console", "nodes"]:
+        return Address("node", node=parts[2])
     if len(parts) == 4 and parts[:2] == ["console", "pipelines"]:
         return Address("pipeline", parts[2], parts[3])
     return None
@@ -172,6 +177,8 @@ class PageValues:
             loads = self.loads(ident) if session else ()
             others = [standby.node for standby in view.pipeline(ident).standbys]
             jobs = self._work(str(ident)) if session else ()
+        elif address.kind == "node" and address.node in view.facts.nodes:
+            page = node_page(view, address.node, self._nid, contact=contact)
         elif address.kind == "actions":
             # Who did what, and the conditions of loads, are no business of strangers.
             actions = self._log() if session else ()

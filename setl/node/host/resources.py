@@ -52,6 +52,27 @@ def look_at_disk(environment: Mapping[str, str], configured: str = "") -> NodeDi
     return NodeDisk(folder, usage.total, usage.free)
 
 
+@dataclass(frozen=True, slots=True)
+class NodeSpark:
+    """What a node's runs transform and load on.
+
+    Attributes:
+        master: Spark's master, "" for a node that needs no Spark.
+        answered: seconds since its JVM has answered last, None before it has.
+    """
+
+    master: str = ""
+    answered: float | None = None
+
+
+def count_threads() -> int:
+    """Threads of this process, of native libraries too; 0 if it cannot be asked."""
+    try:
+        return psutil.Process().num_threads()
+    except psutil.Error:
+        return 0
+
+
 _LOOK_SECONDS = 15.0  # one look walks all processes of the machine
 
 

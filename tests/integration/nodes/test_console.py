@@ -30,6 +30,7 @@ def pages(channel):
         "/",
         f"/console/channels/{name}",
         f"/console/pipelines/{name}/ab",
+        "/console/nodes/n2",
         f"/console/letters/{name}/ab",
         f"/console/edit/{name}",
         "/console/edit",
@@ -86,9 +87,32 @@ def by_keyboard(channel, address, browser):
     write(channel.a, channel.db, 1001, 500)
     page.wait_for_function("old => !document.contains(old)", arg=seen)
     assert page.evaluate("document.activeElement.id") == arrow
+    sorts_and_filters(channel, page)
+    page.locator(f"#{arrow}").focus()
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/console/pipelines/{channel.name}/ab")
     visitor.close()
+
+
+def sorts_and_filters(channel, page):
+    """What somebody has chosen outlives that the table is made again."""
+    first = page.locator("#t-pipelines tbody tr:visible th").first
+    page.focus("#t-pipelines-0")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert page.locator("#t-pipelines [aria-sort=descending]").inner_text() == "pipeline"
+    assert first.inner_text() == f"{channel.name}/ba"
+    # The field is there where there are many pipelines.
+    page.evaluate("document.querySelector('[data-filters]').dataset.from = 1")
+    seen = page.evaluate_handle("document.querySelector('#t-pipelines')")
+    write(channel.a, channel.db, 2001, 500)
+    page.wait_for_function("old => !document.contains(old)", arg=seen)
+    assert page.evaluate("document.activeElement.id") == "t-pipelines-0"
+    assert first.inner_text() == f"{channel.name}/ba"
+    page.fill("#filter-pipelines", f"{channel.name} AB")
+    assert page.locator("#t-pipelines tbody tr:visible").count() == 1
+    assert first.inner_text() == f"{channel.name}/ab"
+    page.fill("#filter-pipelines", "")
 
 
 @pytest.fixture
@@ -127,6 +151,9 @@ def test_a_page_follows_a_failover_and_the_way_back(channel, cluster, visitor, a
     rows = page.locator(".counters tr", has_text="row changes").locator("td")
     eventually(lambda: rows.inner_text() == "50", 30)
     eventually(lambda: "now" in charted(page), 40)
+    # The legend names values before anybody points at the chart.
+    legend = page.locator('[data-figure="rows"] .u-series').last
+    assert any(digit.isdigit() for digit in legend.inner_text())
     left = another_visitor.page  # of the node that dies
     another_visitor.log_in(cluster.http[leader])
     another_visitor.go(f"{cluster.http[leader]}/console/pipelines/{channel.name}/ab")

@@ -11,7 +11,7 @@ from setl.alarms.alarm_state import lasts_for
 from setl.node.alarm_status import failing_in, firing_in, somebody_decides
 from setl.node.cluster.pipeline_texts import endpoints_of
 from setl.node.cluster.view import ClusterView, PipelineView, Standby, handover_sentence
-from setl.node.console.links import channel_link, editor_link, pipeline_link
+from setl.node.console.links import channel_link, editor_link, node_link, pipeline_link
 from setl.node.console.pages.mapping import as_text
 from setl.node.console.pages.picture import NARROW, WIDE, Direction, Picture, drawn
 from setl.node.console.pages.problems import (
@@ -37,6 +37,7 @@ class PipelineRow:
     Attributes:
         name: full name; so with the rest, see the table's head.
         able: how many of the standbys could take over.
+        keys: by what a table is sorted where the text would not serve; "" for what is not known.
     """
 
     name: str
@@ -49,6 +50,7 @@ class PipelineRow:
     pending: str
     standbys: tuple[str, ...]
     able: int
+    keys: Mapping[str, float | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,11 @@ class NodeRow:
         name: its id; so with the rest, see the table's head.
         answers: whether it answers over HTTP.
         here: whether it is the one that shows this page.
+        page: its page on this node.
     """
 
     name: str
-    link: str
+    page: str
     answers: bool
     here: bool
     host: str
@@ -281,7 +284,18 @@ def pipeline_row(view: PipelineView) -> PipelineRow:
         pending=units.count(figures.get("pending")),
         standbys=tuple(_standby(standby) for standby in view.standbys),
         able=sum(bool(standby.rank) for standby in view.standbys),
+        # No finer than the text, so that a page is not sent again for what nobody sees.
+        keys={
+            "lag": _key(figures.get("lag")),
+            "rate": _key(figures.get("rows_per_second")),
+            "pending": _key(figures.get("pending")),
+            "epoch": _key(view.epoch),
+        },
     )
+
+
+def _key(value: float | None) -> float | str:
+    return "" if value is None else round(value, 1)
 
 
 def _standby(standby: Standby) -> str:
@@ -299,7 +313,7 @@ def node_row(view: ClusterView, nid: str, here: str) -> NodeRow:
     parts = {name: memory.get(name, 0) for name in ("driver", "jvm", "workers")}
     return NodeRow(
         name=nid,
-        link=node.http,
+        page=node_link(nid),
         answers=answer is not None,
         here=nid == here,
         host=node.host,

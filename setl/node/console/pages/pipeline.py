@@ -346,7 +346,7 @@ def _now(view: PipelineView) -> list[Figure]:
     lags = [units.duration(figures.get(name)) for name in ("lag_p50", "lag_p99")]
     buffered, room = figures.get("buffered_bytes"), figures.get("buffer_bytes")
     return [
-        Figure("lag", units.duration(figures.get("lag")), f"median {lags[0]}, 99 % {lags[1]}"),
+        Figure("lag", units.duration(figures.get("lag")), f"p50 {lags[0]}, p99 {lags[1]}"),
         Figure("rows/s", units.rate(figures.get("rows_per_second")), "over the last 10 s"),
         Figure(
             "batches in flight",

@@ -75,7 +75,7 @@ def problems_of(
     found = [
         *of_contact(contact),
         *(() if looked else (_NOT_LOOKED,)),
-        *_of_nodes(view),
+        *of_nodes(view),
         *_of_ensemble(view),
         *_of_stored(view),
         *_of_cutovers(cutovers or {}),
@@ -120,8 +120,11 @@ def of_contact(contact: str) -> Iterator[Problem]:
         )
 
 
-def _of_nodes(view: ClusterView) -> Iterator[Problem]:
+def of_nodes(view: ClusterView, only: str = "") -> Iterator[Problem]:
+    """What is wrong with the nodes of a cluster, or with one of them."""
     for nid, answer in sorted(view.answers.items()):
+        if only not in ("", nid):
+            continue
         name = f"node {nid}"
         if answer is None:
             yield Problem(

@@ -65,6 +65,7 @@ REGIONS: Mapping[str, dict[str, str]] = {
         "r-channel-actions": "channel/actions.html",
         "r-channel-file": "channel/file.html",
     },
+    "node": {"r-node": "node/all.html"},
     "actions": {"r-log": "log.html"},
 }
 """Pages that are kept up to date: ids of their regions, and the template of each."""

@@ -32,6 +32,13 @@ class Look:
     sign: str
     tone: Tone
 
+    @property
+    def rank(self) -> int:
+        """Where it is in a table that is sorted by state: what wants most attention first."""
+        return _BY_ATTENTION.index(self.tone)
+
+
+_BY_ATTENTION = (Tone.BAD, Tone.WARN, Tone.BUSY, Tone.GOOD, Tone.QUIET)
 
 _LOOKS = {
     "running": Look("running", "●", Tone.GOOD),

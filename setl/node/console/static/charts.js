@@ -11,6 +11,10 @@
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const figure = (value) => (value === null || value === undefined ? "–" : value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 2 : 0 }));
 
+  // Where nobody points at a chart, its legend has the newest values.
+  const lastOf = (plot, of) => plot.data[of][plot.data[of].length - 1];
+  const moment = (at) => (at === null || at === undefined ? "–" : new Date(at * 1000).toLocaleTimeString());
+
   const clock = (at) => {
     const time = new Date(at * 1000);
     return `${String(time.getHours()).padStart(2, "0")}:${String(time.getMinutes()).padStart(2, "0")}`;
@@ -30,9 +34,9 @@
       },
       axes: [{ ...axis, space: 70, values: (plot, ticks) => ticks.map(clock) }, { ...axis, size: 52, values: (plot, ticks) => ticks.map(figure) }],
       series: [
-        { label: "at", value: (plot, at) => (at === null ? "–" : new Date(at * 1000).toLocaleTimeString()) },
-        { label: name === "lag" ? "seconds" : "rows/s", stroke: colour(name === "lag" ? "--n1" : "--n0"), width: 1.75,
-          fill: colour(name === "lag" ? "--n1" : "--n0") + "22", spanGaps: false, value: (plot, value) => figure(value),
+        { label: "at", value: (plot, at) => moment(at ?? lastOf(plot, 0)) },
+        { label: name, stroke: colour(name === "lag" ? "--n1" : "--n0"), width: 1.75,
+          fill: colour(name === "lag" ? "--n1" : "--n0") + "22", spanGaps: false, value: (plot, value, of, index) => figure(index === null || index === undefined ? lastOf(plot, of) : value),
           gaps: (plot, index, from, to, unknown) => [...unknown, ...silences(plot, from, to)].sort((a, b) => a[0] - b[0]), points: { show: false } },
       ],
     };

@@ -54,6 +54,7 @@
     const focus = busy && busy.id;
     region.innerHTML = html;
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    region.dispatchEvent(new CustomEvent("replaced", { bubbles: true }));
     if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
     return true;
   };

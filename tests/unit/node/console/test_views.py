@@ -20,7 +20,8 @@ from setl.node.alarm_status import AlarmStatus, FiringAlarm
 from setl.node.cluster.view import view_of
 from setl.node.console.console import _contact_words
 from setl.node.console.pages.mapping import as_text, mapped_tables
-from setl.node.console.pages.overview import MOST_ALARMS, overview_of
+from setl.node.console.pages.node import node_page
+from setl.node.console.pages.overview import MOST_ALARMS, overview_of, pipeline_row
 from setl.node.console.pages.picture import NARROW, WIDE, Direction, drawn
 from setl.node.console.pages.pipeline import WIDTH, pipeline_page, timeline_of
 from setl.node.console.pages.problems import problems_of
@@ -87,6 +88,42 @@ def test_nothing_is_wrong_where_all_run_with_a_standby():
     assert [row.name for row in page.pipelines] == ["shop/ab", "shop/ba"]
     assert page.pipelines[0].standbys == ("n2",)
     assert [(n.name, n.leads, n.here) for n in page.nodes] == [("n1", 2, True), ("n2", 0, False)]
+
+
+def test_the_page_of_a_node():
+    said = {
+        "memory": {"driver": 1 << 30, "jvm": 2 << 30, "workers": 0, "worker_most": 0},
+        "disk": {"folder": "/tmp", "size": 10 << 30, "free": 4 << 30},
+        "threads": 48,
+        "spark": {"master": "local[2]", "answered": 1.5},
+    }
+    seen = view(led=(AB,), contact="suspended", **said)
+    page = node_page(seen, "n1", "n2")
+    assert [(line.row.name, line.role) for line in page.pipelines] == [
+        ("shop/ab", "leads"),
+        ("shop/ba", "standby 2"),
+    ]
+    shown = {figure.name: (figure.value, figure.note) for figure in page.figures}
+    assert shown["memory"][0] == "3 GiB"
+    assert shown["threads"][0] == "48"
+    assert shown["Spark"] == ("local[2]", "answered 1.5 s ago")
+    assert shown["disk"] == ("4 GiB", "of 10 GiB free, /tmp")
+    assert [p.text for p in page.problems] == ["its contact with ZooKeeper is suspended"]
+    assert node_page(seen, "n2", "n2").problems  # what is wrong with itself only
+
+
+def test_the_page_of_a_node_that_does_not_answer():
+    facts, answers = cluster()
+    page = node_page(view_of(facts, {**answers, "n1": None}, 1000.0), "n1", "n2")
+    assert page.memory == ()
+    assert "Spark" not in {figure.name for figure in page.figures}
+    assert "does not answer over HTTP" in page.problems[0].text
+
+
+def test_a_table_is_sorted_by_figures_and_not_by_their_texts():
+    row = pipeline_row(view(figures={"lag": 75.04, "pending": None}).pipelines[0])
+    assert row.keys == {"lag": 75.0, "rate": "", "pending": "", "epoch": 7}
+    assert look_of("failed").rank < look_of("retrying").rank < look_of("running").rank
 
 
 def test_alarms_that_are_raised_are_listed_as_whoever_sends_them_reports():
