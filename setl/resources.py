@@ -1,4 +1,4 @@
-"""Finds the files that are not Python: `schemas/`, `sql/`, examples and a unit of systemd."""
+"""Finds the files that are not Python: `schemas/`, `sql/`, examples, a unit of systemd, docs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ EXAMPLES = "examples"
 SYSTEMD = "systemd"
 """A unit for systemd, and what belongs to it."""
 
-_BESIDE = {EXAMPLES: "deploy/examples", SYSTEMD: "deploy/systemd"}
+DOCS = "docs"
+"""The pages of the documentation, as Markdown."""
+
+_BESIDE = {DOCS: "docs/pages", EXAMPLES: "deploy/examples", SYSTEMD: "deploy/systemd"}
 
 
 def resource(folder: str, name: str) -> Traversable:
@@ -46,6 +49,14 @@ def everything() -> Iterator[tuple[str, bytes]]:
         }
         for name in sorted(files):
             yield f"{folder}/{name}", files[name].read_bytes()
+
+
+def names(folder: str) -> list[str]:
+    """The names of the files in one of these folders."""
+    for path in _folders(folder):
+        if path.is_dir():
+            return sorted(found.name for found in path.iterdir() if found.is_file())
+    return []
 
 
 def _folders(folder: str) -> tuple[Traversable, ...]:

@@ -55,6 +55,7 @@ def test_schemas_and_statements_lie_inside_the_package(names):
     for name in ("setl@.service", "setl.sysusers.conf", "secrets.env"):
         assert f"setl/systemd/{name}" in names
     assert "setl/schemas/channel.schema.json" in names
+    assert "setl/docs/troubleshooting.md" in names
     assert any(name.startswith("setl/sql/") and name.endswith(".sql") for name in names)
 
 

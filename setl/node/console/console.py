@@ -34,6 +34,7 @@ from setl.node.console.figures import Recorder, Sampler, as_columns, merged, rec
 from setl.node.console.links import ROOT
 from setl.node.console.page_values import Address, PageValues, address_of
 from setl.node.console.pages import rendering
+from setl.node.console.pages.docs import docs_page
 from setl.node.console.serving.answers import Answers, Endpoint
 from setl.node.console.serving.authentication import Authenticator, HttpError, Session, form_of
 from setl.node.console.serving.daemon_calls import DaemonCalls
@@ -154,6 +155,7 @@ class Console:
             "/events": self._events,
             "/series/{channel}/{pipeline}": self._series,
             "/static/{name:path}": self._file,
+            "/docs/{name}": self._docs,
             "/login": self._show_login,
             "": self._home,
             "/": self._home,
@@ -240,6 +242,12 @@ class Console:
         if request.headers.get("if-none-match") == found.tag:
             return Response(status_code=304, headers=answer)
         return Response(found.content, media_type=found.type, headers=answer)
+
+    async def _docs(self, request: Request) -> Response:
+        page = docs_page(request.path_params["name"])
+        if page is None:
+            raise HttpError(404, "Not found", "There is no such page in this release's docs.")
+        return self._answers.shown(request, "docs.html", {"page": page}, "docs")
 
     async def _home(self, _: Request) -> Response:
         return RedirectResponse("/", _SEE_OTHER, PAGE)

@@ -22,6 +22,11 @@ def node_link(nid: str) -> str:
     return f"{ROOT}/nodes/{nid}"
 
 
+def docs_link(page: str) -> str:
+    """A page of the documentation, such as ``troubleshooting.md#stopped``."""
+    return f"{ROOT}/docs/{page}"
+
+
 def series_link(pipeline: PipelineId) -> str:
     """The figures of a pipeline over time, for its charts."""
     return f"{ROOT}/series/{pipeline}"

@@ -31,6 +31,7 @@ def pages(channel):
         f"/console/channels/{name}",
         f"/console/pipelines/{name}/ab",
         "/console/nodes/n2",
+        "/console/docs/troubleshooting.md",
         f"/console/letters/{name}/ab",
         f"/console/edit/{name}",
         "/console/edit",

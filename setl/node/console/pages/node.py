@@ -122,5 +122,5 @@ def _role(pipeline: PipelineView, nid: str) -> str:
             continue
         if why := standby.never or standby.not_ready:
             return f"could not lead: {why}"
-        return f"standby {standby.turn}" if standby.turn else "not warm"
+        return f"standby {standby.rank}" if standby.rank else "not warm"
     return ""

@@ -39,6 +39,7 @@ class Problem:
         hint: what to do, "" if `text` says it.
         pipeline: the pipeline, None if it is about none.
         also: further pipelines of which the same is to be said.
+        docs: the section of the documentation about it, such as ``troubleshooting.md#stopped``.
     """
 
     level: str
@@ -47,13 +48,17 @@ class Problem:
     hint: str = ""
     pipeline: PipelineId | None = None
     also: tuple[PipelineId, ...] = ()
+    docs: str = ""
 
+
+_GUIDE = "troubleshooting.md#"
 
 _NOT_LOOKED = Problem(
     "warning",
     "this node",
     "has only just started, and does not know yet which channels there are",
     "Wait a moment. If it stays so, see whether ZooKeeper answers from this machine",
+    docs=f"{_GUIDE}zookeeper-away",
 )
 
 
@@ -100,8 +105,8 @@ def _together(problems: Iterable[Problem]) -> list[Problem]:
 def problems_with(view: PipelineView) -> list[Problem]:
     """What is wrong with one pipeline."""
     return [
-        Problem(level, str(view.ident), text, hint, view.ident)
-        for level, text, hint in (*_of_leadership(view), *_of_figures(view))
+        Problem(level, str(view.ident), text, hint, view.ident, docs=docs)
+        for level, text, hint, docs in (*_of_leadership(view), *_of_figures(view))
     ]
 
 
@@ -117,6 +122,7 @@ def of_contact(contact: str) -> Iterator[Problem]:
             "this node",
             f"contact with ZooKeeper is {contact}; what is shown of the cluster may be old",
             "See whether ZooKeeper answers from this machine",
+            docs=f"{_GUIDE}zookeeper-away",
         )
 
 
@@ -132,29 +138,36 @@ def of_nodes(view: ClusterView, only: str = "") -> Iterator[Problem]:
                 name,
                 "does not answer over HTTP, though its session with ZooKeeper lives",
                 "See whether its process is stopped or its port is closed to the other nodes",
+                docs=f"{_GUIDE}node-ends",
             )
             continue
         if answer.get("problem"):
-            yield Problem("error", name, f"cannot look at the cluster: {answer['problem']}")
+            text = f"cannot look at the cluster: {answer['problem']}"
+            yield Problem("error", name, text, docs=f"{_GUIDE}zookeeper-away")
         if answer.get("lost_channels"):
-            yield Problem("error", name, str(answer["lost_channels"]))
+            text = str(answer["lost_channels"])
+            yield Problem("error", name, text, docs=f"{_GUIDE}epochs")
         if answer.get("contact") not in (None, "connected"):
-            yield Problem("warning", name, f"its contact with ZooKeeper is {answer['contact']}")
+            text = f"its contact with ZooKeeper is {answer['contact']}"
+            yield Problem("warning", name, text, docs=f"{_GUIDE}zookeeper-away")
         if not answer.get("warm", True):
-            yield Problem("note", name, "is not warm yet and cannot take over")
+            text = "is not warm yet and cannot take over"
+            yield Problem("note", name, text, docs=f"{_GUIDE}no-leader")
 
 
 def _of_ensemble(view: ClusterView) -> Iterator[Problem]:
     for server in lost_in(view.answers):
-        yield Problem("warning", "ZooKeeper", server.words, server.hint)
+        away = f"{_GUIDE}zookeeper-away"
+        yield Problem("warning", "ZooKeeper", server.words, server.hint, docs=away)
     for certificate in expiring_in(view.answers, view.at):
         level = "error" if certificate.critical(view.at) else "warning"
-        yield Problem(level, "ZooKeeper", certificate.sentence(view.at), certificate.hint)
+        said = certificate.sentence(view.at)
+        yield Problem(level, "ZooKeeper", said, certificate.hint, docs="security.md")
 
 
 def _of_stored(view: ClusterView) -> Iterator[Problem]:
     for path, wrong in sorted(view.facts.damaged.items()):
-        yield Problem("error", path, wrong)
+        yield Problem("error", path, wrong, docs=f"{_GUIDE}znodes")
     for name, channel in sorted(view.facts.channels.items()):
         if number := nameless(channel):
             yield Problem(
@@ -162,6 +175,7 @@ def _of_stored(view: ClusterView) -> Iterator[Problem]:
                 f"channel {name}",
                 count(number, *_NAMELESS),
                 "Store its file again",
+                docs=f"{_GUIDE}znodes",
             )
 
 
@@ -176,33 +190,39 @@ def _of_cutovers(cutovers: Mapping[PipelineId, OpenCutover]) -> Iterator[Problem
     """Whoever began one may be gone, and an application that cannot write looks here first."""
     for ident, cutover in sorted(cutovers.items(), key=lambda each: str(each[0])):
         level = "warning" if cutover.stops_writes else "note"
-        yield Problem(level, str(ident), cutover.words, pipeline=ident)
+        yield Problem(level, str(ident), cutover.words, pipeline=ident, docs="cutover.md")
 
 
-_Found = tuple[str, str, str]
+_Found = tuple[str, str, str, str]
+"""Level, text, hint and section of the documentation."""
 
 
 def _of_leadership(view: PipelineView) -> Iterator[_Found]:
     if view.channel_state is ChannelState.PAUSE:
-        yield "note", "is paused: nothing is applied, and no node takes over", "Resume its channel"
+        text = "is paused: nothing is applied, and no node takes over"
+        yield "note", text, "Resume its channel", ""
         return
     if view.channel_state is ChannelState.STOP:
         return
     if view.missing:
-        yield "error", view.missing, ""
+        yield "error", view.missing, "", f"{_GUIDE}no-leader"
     elif view.state == NO_LEADER:
-        yield "error", "has no leader", "See below whether a node is warm and able to lead it"
+        hint = "See below whether a node is warm and able to lead it"
+        yield "error", "has no leader", hint, f"{_GUIDE}no-leader"
     if view.state == NO_ANSWER:
         yield (
             "warning",
             f"its leader {view.leader} does not answer over HTTP, so that its figures are unknown",
             "If it applies nothing, fail over",
+            f"{_GUIDE}node-ends",
         )
     if view.leader and not any(standby.rank for standby in view.standbys):
-        yield "warning", f"has no standby: no node takes over from {view.leader}", "Start a node"
+        text = f"has no standby: no node takes over from {view.leader}"
+        yield "warning", text, "Start a node", f"{_GUIDE}no-leader"
     for standby in view.standbys:
         if standby.not_ready and not standby.never:
-            yield "warning", f"node {standby.node} could not take over: {standby.not_ready}", ""
+            text = f"node {standby.node} could not take over: {standby.not_ready}"
+            yield "warning", text, "", f"{_GUIDE}no-leader"
 
 
 def _of_figures(view: PipelineView) -> Iterator[_Found]:
@@ -211,24 +231,28 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
         level = "error" if view.state == "failed" else "warning"
         tried = figures.get("attempts")
         times = f" ({count(tried, 'attempt')} in a row)" if tried else ""
-        yield level, f"{view.state}{times}: {error}", _way_on(view)
+        docs = f"{_GUIDE}{'stopped' if level == 'error' else 'stalls'}"
+        yield level, f"{view.state}{times}: {error}", _way_on(view), docs
     if stalled := figures.get("stalled"):
-        yield "warning", f"stalled: {stalled}", ""
+        yield "warning", f"stalled: {stalled}", "", f"{_GUIDE}stalls"
     if error := figures.get("no_heartbeats"):
         yield (
             "note",
             f"no heartbeats can be written to the source: {error}",
             "Until they are, lag is measured by what users write there",
+            f"{_GUIDE}lag-grows",
         )
     if waiting := view.waits_for:
-        yield "warning", f"waits for {waiting}", ""
+        yield "warning", f"waits for {waiting}", "", f"{_GUIDE}stalls"
     if (figures.get("lag") or 0.0) >= LAG_SECONDS and view.channel_state is ChannelState.START:
-        yield "warning", f"is {duration(figures['lag'])} behind", _where_time_goes(figures)
+        text = f"is {duration(figures['lag'])} behind"
+        yield "warning", text, _where_time_goes(figures), f"{_GUIDE}lag-grows"
     if echoes := figures.get("echoes_replicated"):
         yield (
             "error",
             f"{count(echoes, *ECHOES)} not dropped",
             "See what changes rows of retl.retl_mark at the source",
+            f"{_GUIDE}echoes",
         )
     verification: Mapping[str, Any] = figures.get("verification") or {}
     if differences := verification.get("differences"):
@@ -236,17 +260,20 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
             "warning",
             f"{count(differences, *DIFFERENCES)}, says its verification",
             "Verify and repair, or wait for the next pass if it repairs",
+            f"{_GUIDE}rows-differ",
         )
     if verification.get("error"):
-        yield "warning", f"its verification fails: {verification['error']}", ""
+        text = f"its verification fails: {verification['error']}"
+        yield "warning", text, "", "verify.md#standing"
     if letters := figures.get("dead_letters"):
         yield (
             "warning",
             f"{count(letters, 'faulty row was', 'faulty rows were')} put aside",
             f"Look at its dead letters, or run `setl deadletter list {ident}`",
+            "operate.md#faulty-rows",
         )
     if ignored := figures.get("last_ddl_ignored"):
-        yield "note", f"a schema change was ignored: {ignored}", ""
+        yield "note", f"a schema change was ignored: {ignored}", "", "schema-changes.md"
 
 
 def _where_time_goes(figures: dict[str, Any] | Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 
+from setl.node.console.pages.docs import link_of
 from setl.node.console.pages.problems import TRY_AGAIN
 from setl.operate import units
 from setl.operate.action_log import outcome_of
@@ -41,6 +42,7 @@ _FILTERS: dict[str, Callable[..., str]] = {
     "count": units.count,
 }
 _ENVIRONMENT.filters.update(_FILTERS)  # pyright: ignore[reportUnknownMemberType]
+_ENVIRONMENT.globals["docs_of"] = link_of  # pyright: ignore[reportUnknownMemberType]
 _ENVIRONMENT.globals["TRY_AGAIN"] = TRY_AGAIN  # pyright: ignore[reportUnknownMemberType]
 
 _AROUND: dict[str, str] = {"r-who": "who.html", "r-elsewhere": "elsewhere.html"}
