@@ -30,6 +30,7 @@ def test_it_survives_its_leader_shows_the_console_and_leaves_nothing_behind(tmp_
         eventually(lambda: "Ctrl-C" in "".join(lines) or demo.poll() is not None, LIMIT)
         said = "".join(lines)
         assert "All equal, nothing echoed" in said
+        assert re.search(r"watch it in a browser: http://127.0.0.1:\d+/", said)  # from the start
         (console,) = re.findall(r"In a browser: (\S+)", said)
         page = urllib.request.Request(console, headers={"Accept": "text/html"})  # as browsers do
         with urllib.request.urlopen(page, timeout=20) as answer:

@@ -106,6 +106,7 @@ class Demonstration:
 
     def _play(self, run: DrillRun) -> DrillResult:
         self._writing_since = time.monotonic()
+        self._invite(run)
         run.say(f"both sites write about {self._options.rate} rows a second")
         self._play_until(run, self._options.seconds * 0.35)
         run.say(f"site a writes a transaction of {LARGE_TRANSACTION:,} rows")
@@ -134,6 +135,17 @@ class Demonstration:
         self._play_until(run, self._options.seconds)
         run.say("both sites stop writing")
         return run.finish()
+
+    def _invite(self, run: DrillRun) -> None:
+        """Where to watch it: at a node that is not killed, so that its pages live on."""
+        cluster, leader = run.world.cluster, run.leader().nid
+        survivor = next(nid for nid in cluster.http if nid.startswith("n") and nid != leader)
+        run.say(
+            f"watch it in a browser: {cluster.http[survivor]}/. Click a channel; to act, log in"
+            f" with the token {cluster.token}"
+        )
+        if not self._options.keep:
+            run.say("everything is removed at the end; `setl demo --keep` leaves it running")
 
     def _play_until(self, run: DrillRun, seconds: float) -> None:
         """Lines of progress until the users have written for so long."""
