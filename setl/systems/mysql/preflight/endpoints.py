@@ -8,7 +8,6 @@ from setl.channel.file import MysqlSource, Pipeline
 from setl.channel.routes.routing import Router
 from setl.systems.finding import Report
 from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
-from setl.systems.mysql.preflight.durability import check_binlog_durability, check_row_durability
 from setl.systems.mysql.preflight.joined_tables import check_joined_tables
 from setl.systems.mysql.preflight.mark_logging import check_mark_triggers, check_replica
 from setl.systems.mysql.preflight.schema_changes import (
@@ -20,9 +19,9 @@ from setl.systems.mysql.preflight.statements import check_statements
 from setl.systems.mysql.preflight.system_tables import SCHEMA, SystemTable, check_system_tables
 from setl.systems.mysql.preflight.target_tables import WRITING, TargetTables
 from setl.systems.mysql.preflight.target_triggers import TargetTriggers, named, reading
-from setl.systems.mysql.preflight.transport import check_transport
 from setl.systems.mysql.server import Server
 from setl.systems.pipeline_check import SourceTable
+from setl.systems.tls_findings import NOT_ENCRYPTED, TLS_MISSING, TLS_UNVERIFIED, stays_here
 
 _MARK = SystemTable("retl_mark", ("SELECT",), "marks what other channels wrote", required=False)
 _BUFFER = SystemTable("retl_buffer", ("SELECT",), "is the free gate", required=False)
@@ -42,6 +41,11 @@ _DEAD_LETTERS = SystemTable(
     "setl_deadletter", WRITING, "keeps the faulty rows of `faulty_rows: dead_letter`"
 )
 _TARGET_SCOPES = dict.fromkeys(WRITING, f"{SCHEMA}.*")
+
+_TLS_FIX = (
+    "Name the authority of the server's certificate as `ssl_ca`, so that nobody else can answer in"
+    " its position"
+)
 
 
 def check_mysql_source(server: Server, source: MysqlSource, router: Router, report: Report) -> None:
@@ -137,3 +141,49 @@ def _check_writable(server: Server, report: Report) -> None:
             if server.kind.managed:
                 (off,) = server.set_global(name, "0")
             report.error(f"the server is {name}", off, code="read-only")
+
+
+def check_transport(server: Server, report: Report) -> None:
+    """Report a connection that leaves this machine and is not known to reach the server."""
+    endpoint = server.endpoint
+    if endpoint.ssl_ca or stays_here(endpoint.host):
+        return
+    taken = "; whoever answers in its place gets the password" if endpoint.insecure_login else ""
+    (row,) = server.rows("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
+    if row[1]:
+        report.warning(
+            f"TLS without `ssl_ca`: nobody looks at the server's certificate{taken}",
+            _TLS_FIX,
+            code=TLS_UNVERIFIED,
+        )
+    else:
+        report.warning(NOT_ENCRYPTED + taken, _TLS_FIX, code=TLS_MISSING)
+
+
+def check_binlog_durability(server: Server, report: Report) -> None:
+    """Report that the end of the binlog may be lost, and rows that are in the tables with it."""
+    value = server.variables.get("sync_binlog", "1")
+    if value != "1":
+        report.warning(
+            f"sync_binlog is {value}: if the server's machine fails, the binlog may lack the last"
+            " changes of the tables, which no pipeline gets then; compare with `setl verify`",
+            *server.set_global("sync_binlog", "1"),
+            code="binlog-not-synced",
+        )
+
+
+def check_row_durability(server: Server, pipeline: Pipeline, report: Report) -> None:
+    """Report that rows may be lost of which the checkpoint says that they are applied.
+
+    A checkpoint in the target is lost with the rows, and they are applied again.
+    """
+    value = server.variables.get("innodb_flush_log_at_trx_commit", "1")
+    if value != "1" and pipeline.checkpoint not in (None, "target"):
+        report.warning(
+            f"innodb_flush_log_at_trx_commit is {value} and the checkpoint is not kept in the"
+            " target: if the server's machine fails, the last rows may be lost and are not applied"
+            " again",
+            *server.set_global("innodb_flush_log_at_trx_commit", "1"),
+            "Or leave `checkpoint` out of the channel file, which keeps it with the rows",
+            code="rows-not-flushed",
+        )

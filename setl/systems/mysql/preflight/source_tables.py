@@ -18,9 +18,8 @@ from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.preflight.checked_keys import KeysOfCheck
 from setl.systems.mysql.preflight.generated_columns import check_generated
 from setl.systems.mysql.preflight.keyless_tables import check_keyless, check_keyless_load
-from setl.systems.mysql.preflight.masked_columns import check_masked
-from setl.systems.mysql.preflight.old_times import check_old_times
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
+from setl.systems.mysql.preflight.unreadable_columns import check_masked, check_old_times
 from setl.systems.mysql.reading.nested_tables import describe_documents
 from setl.systems.mysql.server import Outcome, Server
 from setl.systems.mysql.values.row_values import has_two_digits

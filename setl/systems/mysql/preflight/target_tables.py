@@ -16,7 +16,6 @@ from setl.systems.mysql.engines import WITHOUT_TRANSACTIONS, refusal
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.column_fit import misfit
 from setl.systems.mysql.preflight.generated_columns import check_filled, check_sessions
-from setl.systems.mysql.preflight.masked_columns import check_masked
 from setl.systems.mysql.preflight.new_tables import (
     Flow,
     report_creation,
@@ -32,6 +31,7 @@ from setl.systems.mysql.preflight.target_triggers import (
     named,
 )
 from setl.systems.mysql.preflight.unique_keys import UniqueKeys, check_unique_keys
+from setl.systems.mysql.preflight.unreadable_columns import check_masked
 from setl.systems.mysql.server import Outcome, Server
 from setl.systems.mysql.table_facts import ColumnFacts, TableText, read_columns
 from setl.systems.pipeline_check import SourceTable

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from setl.bulk.source_reader import TableSize
+from setl.model.change import Row
 from setl.model.nesting import Documents
+from setl.model.schema import Column
 from setl.systems.mysql.catalog import list_tables, read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.reading.document_lookup import MysqlDocuments
-from setl.systems.mysql.reading.document_reader import DocumentReader
 from setl.systems.mysql.reading.table_reader import TableReader
+from setl.systems.mysql.values.conditions import Condition
+from setl.transform.documents import DocumentSource
 
 _NOW = "SELECT UNIX_TIMESTAMP(SYSDATE(6))"
 _BUSY = "SHOW GLOBAL STATUS LIKE 'Threads_running'"
@@ -86,3 +91,25 @@ def opened_tables(endpoint: MysqlEndpoint, *, logged: bool) -> Generator[MysqlTa
     """
     with closing(connect(endpoint)) as connection:
         yield MysqlTables(endpoint, connection, logged=logged)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentReader(TableReader):
+    """The documents of one mapping. Its `schema` is that of the documents.
+
+    Attributes:
+        documents: what they are made of.
+        source: looks them up, as the pipeline does.
+    """
+
+    documents: Documents
+    source: DocumentSource
+
+    def read(self, columns: Sequence[Column], part: Condition) -> Iterator[list[Row]]:
+        """See `TableReader.read`; documents are as they are when they are looked up."""
+        positions = [self.schema.folded[name.lower()] for name in self.documents.key]
+        key = [self.schema.columns[position] for position in positions]
+        wanted = [self.schema.index[column.name] for column in columns]
+        pick = itemgetter(*wanted, wanted[0])  # one more, so that it always gives a tuple
+        for keys in TableReader.read(self, key, part):
+            yield [pick(row)[:-1] for row in self.source.read(self.documents, keys)]

@@ -18,7 +18,7 @@ from setl.systems.mysql.creation.plan import TablePlan
 from setl.systems.mysql.preflight import binlog_settings
 from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
 from setl.systems.mysql.preflight.column_fit import misfit
-from setl.systems.mysql.preflight.durability import check_binlog_durability, check_row_durability
+from setl.systems.mysql.preflight.endpoints import check_binlog_durability, check_row_durability
 from setl.systems.mysql.preflight.generated_columns import check_filled, check_generated
 from setl.systems.mysql.preflight.load_limits import check_threads_running
 from setl.systems.mysql.preflight.new_tables import Flow, made_plain

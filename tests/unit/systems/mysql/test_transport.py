@@ -7,7 +7,7 @@ import pytest
 
 from setl.systems.finding import Report
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.preflight.transport import check_transport
+from setl.systems.mysql.preflight.endpoints import check_transport
 
 
 @pytest.mark.parametrize(
