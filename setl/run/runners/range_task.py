@@ -18,8 +18,7 @@ from functools import partial
 from pyspark import TaskContext
 
 from setl import failpoints
-from setl.bulk.range_rows import RangeRows
-from setl.bulk.whole_rows import WholeRows
+from setl.bulk.rows_to_load import RangeRows, WholeRows
 from setl.channel.routes.routing import Route
 from setl.errors import FatalError, FencedError, SetlError, TransientError
 from setl.garbage_collection import freeze_loaded_objects

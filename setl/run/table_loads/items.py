@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from setl.bulk.key_rows import KeyRows
-from setl.bulk.range_rows import RangeRows
+from setl.bulk.rows_to_load import RangeRows, WholeRows
 from setl.bulk.source_reader import SnapshotReader, SourceReader, SourceTables
-from setl.bulk.whole_rows import WholeRows
 from setl.channel.routes.routing import Route
 from setl.errors import ConfigurationError, DataError, FatalError
 from setl.model.change import Row

@@ -1,4 +1,4 @@
-"""The rows of a range of a table's key, as a load takes them."""
+"""Rows of a table as a load takes them: a range of its key, or all of one without a key."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from setl import failpoints
-from setl.bulk.source_reader import RenderingReader, SourceReader
+from setl.bulk.source_reader import RenderingReader, SnapshotReader, SourceReader
+from setl.errors import FatalError
 from setl.model.change import DecodedRows, Op
 from setl.model.schema import Column, RowSchema
 
@@ -48,3 +49,23 @@ def _forwarded(rows: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
     for some in rows:
         failpoints.reached("tables.read")
         yield some
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRows:
+    """A `setl.transform.work.TableRows` that is loaded as a whole, see `ReplacingSink`.
+
+    Attributes:
+        reader: reads the table.
+    """
+
+    reader: SnapshotReader
+
+    @property
+    def schema(self) -> RowSchema:
+        """See `TableRows.schema`."""
+        return self.reader.schema
+
+    def read(self) -> Iterator[DecodedRows]:
+        """Raise FatalError: rows without a key are not added to others."""
+        raise FatalError("a table without a key is only loaded as a whole", table=self.reader.name)
