@@ -20,12 +20,11 @@ from setl.channel.relations.directions import (
 )
 from setl.channel.relations.overwriting import overwritten_by_loads
 from setl.channel.routes.routing import Router
-from setl.select.checkpoints.container import container_sign, lost_with_container
+from setl.select.checkpoints.folder import container_sign, lost_with_container
 from setl.systems.finding import FOUND_LATER, Finding, Report, accepting
 from setl.systems.pipeline_check import ExpressionCheck, PipelineCheck
-from setl.systems.port import CreatingTarget
+from setl.systems.port import CreatingTarget, nothing_to_create
 from setl.systems.registry import system_of
-from setl.systems.unsupported import nothing_to_create
 
 _NOTHING: Final[Mapping[str, Sequence[Finding]]] = MappingProxyType({})
 

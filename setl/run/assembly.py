@@ -44,10 +44,10 @@ from setl.systems.port import (
     DdlReplicationContext,
     OrderedSource,
     TriggeringTarget,
+    nothing_to_create,
 )
 from setl.systems.registry import system_of
 from setl.systems.replicas import ReplicatedTarget
-from setl.systems.unsupported import nothing_to_create
 from setl.transform.evaluation import analyse
 from setl.transform.rereading import Lookup
 from setl.transform.spark_on_demand import SparkOnDemand

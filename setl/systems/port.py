@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
+from setl.errors import ConfigurationError
 from setl.load.target_view import LookAtTarget, TargetView
 from setl.systems.stored_state import StoredState
-from setl.systems.unsupported import no_dead_letters, no_log
 
 if TYPE_CHECKING:
     # Only named here; with them come Spark, codecs and channel files, which relays and most
@@ -469,3 +469,27 @@ class StoringTarget(Protocol):
     def stored_states(self, pipeline: str) -> AbstractContextManager[Callable[[], StoredState]]:
         """Looks as `TargetSystem.stored_state` does, on one connection, for one thread."""
         ...
+
+
+def no_log(pipeline: str) -> ConfigurationError:
+    """The target takes rows, and no relay's records."""
+    return ConfigurationError(
+        "not a relay: it does not write a binlog to Kafka",
+        hint="`setl node` runs it",
+        pipeline=pipeline,
+    )
+
+
+def nothing_to_create() -> ConfigurationError:
+    """The target is no `setl.systems.port.CreatingTarget`, and `create: true` asks for tables."""
+    return ConfigurationError(
+        "this target has no tables that could be created",
+        hint="Leave `create` out of the channel file",
+    )
+
+
+def no_dead_letters() -> ConfigurationError:
+    """The target has no place for faulty rows."""
+    return ConfigurationError(
+        "this target keeps no dead letters", hint="Leave `faulty_rows` out of the channel file"
+    )

@@ -15,9 +15,8 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
 from setl.run.checkpoints.compared_fence import ComparedFence
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
-from setl.select.checkpoints.container import container_sign, lost_with_container
 from setl.select.checkpoints.file import FileCheckpointStore
-from setl.select.checkpoints.folder import checkpoint_folder
+from setl.select.checkpoints.folder import checkpoint_folder, container_sign, lost_with_container
 from setl.select.checkpoints.lookup import LookupStore, OtherStore
 from setl.select.checkpoints.note import Notes, missing
 from setl.select.checkpoints.owner import Owner

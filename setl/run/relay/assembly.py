@@ -24,9 +24,8 @@ from setl.run.run import PipelineRun
 from setl.run.selecting import select_settings, skipped_statements
 from setl.select.heartbeat import shows_lag
 from setl.select.reader import SelectLoop
-from setl.systems.port import Relaying, SourceSystem
+from setl.systems.port import Relaying, SourceSystem, no_log
 from setl.systems.registry import system_of
-from setl.systems.unsupported import no_log
 
 _STORE_SECONDS = 5.0
 """Between two checkpoints. What is in the topic decides what is written, so a checkpoint only

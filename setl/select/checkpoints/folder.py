@@ -7,13 +7,16 @@ and replaces on its disk. The folder is a setting of each process.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from setl.errors import ConfigurationError
 
 FOLDER_VARIABLE = "SETL_CHECKPOINT_FOLDER"
 _DEFAULT = "/var/lib/setl"
+
+_FILES = ("/.dockerenv", "/run/.containerenv")
+_VARIABLE = "KUBERNETES_SERVICE_HOST"
 
 
 def checkpoint_folder(environment: Mapping[str, str]) -> Path:
@@ -38,3 +41,25 @@ def confined(file: Path, folder: Path) -> Path:
             file=file,
         )
     return file
+
+
+def container_sign(
+    exists: Callable[[str], bool] = os.path.exists,
+    environment: Mapping[str, str] = os.environ,
+) -> str:
+    """What shows that this is a container, "" if nothing does.
+
+    Docker and Podman put a file into each; Kubernetes sets a variable.
+    """
+    for path in _FILES:
+        if exists(path):
+            return path
+    return f"${_VARIABLE}" if environment.get(_VARIABLE) else ""
+
+
+def lost_with_container(sign: str) -> str:
+    """The warning about a checkpoint in a file of a container."""
+    return (
+        f"the checkpoint is stored in a file, and this is a container ({sign}): the file is lost"
+        " with it, unless it lies on a volume that stays"
+    )

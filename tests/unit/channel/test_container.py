@@ -1,6 +1,6 @@
 import pytest
 
-from setl.select.checkpoints.container import container_sign, lost_with_container
+from setl.select.checkpoints.folder import container_sign, lost_with_container
 
 
 @pytest.mark.parametrize(
