@@ -50,17 +50,15 @@ if TYPE_CHECKING:
 
 
 class SourceSystem(Protocol):
-    """The source of a pipeline, and everything that is known about its system."""
+    """The source of a pipeline, and everything that is known about its system.
 
-    @property
-    def unit(self) -> Literal["bytes", "records"]:
-        """What `distance` counts."""
-        ...
+    Attributes:
+        unit: what `distance` counts.
+        reads_backwards: whether the last records can be had without reading all before them.
+    """
 
-    @property
-    def reads_backwards(self) -> bool:
-        """Whether the last records can be had without reading all before them."""
-        ...
+    unit: Literal["bytes", "records"]
+    reads_backwards: bool
 
     def stream(self, pipeline: Pipeline, channel: str, nid: str) -> Source:
         """What node `nid` reads for a pipeline.

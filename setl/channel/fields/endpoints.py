@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Union, get_args
 
 from pydantic import Discriminator, Field, Tag
+from typing_extensions import override
 
 from setl.channel.fields.checks import BinlogFile, Broker, Host, Port, Seconds, Text, Url
 from setl.channel.fields.endpoint import Database, Site, SourceConfig, TargetConfig
@@ -94,13 +95,13 @@ class MysqlSource(SourceConfig):
     )
 
     @property
+    @override
     def address(self) -> str:
-        """See `SourceConfig.address`."""
         return f"{self.host}:{self.port}"
 
     @property
+    @override
     def codec(self) -> str:
-        """See `SourceConfig.codec`."""
         return "binlog"
 
     @property
@@ -117,13 +118,13 @@ class MysqlSource(SourceConfig):
         )
 
     @property
+    @override
     def loads_tables(self) -> bool:
-        """See `SourceConfig.loads_tables`."""
         return isinstance(self.start, LoadStart)
 
     @property
+    @override
     def starts_now(self) -> bool:
-        """See `SourceConfig.starts_now`."""
         return self.start == "latest"
 
     def from_anywhere(self) -> MysqlSource:
@@ -157,13 +158,13 @@ class MysqlTarget(TargetConfig):
     )
 
     @property
+    @override
     def address(self) -> str:
-        """See `TargetConfig.address`."""
         return f"{self.host}:{self.port}"
 
     @property
+    @override
     def site(self) -> Site:
-        """See `TargetConfig.site`."""
         return self.host, self.port
 
 
@@ -190,8 +191,8 @@ class ElasticsearchTarget(TargetConfig):
     )
 
     @property
+    @override
     def address(self) -> str:
-        """See `TargetConfig.address`."""
         return ",".join(self.hosts)
 
     @classmethod

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
+from typing_extensions import override
 
 from setl.channel.fields.checks import Broker, KafkaSetting, Text, UnixTime
 from setl.channel.fields.endpoint import Database, SourceConfig, TargetConfig
@@ -110,23 +111,23 @@ class DtsSource(SourceConfig):
     )
 
     @property
+    @override
     def address(self) -> str:
-        """See `SourceConfig.address`."""
         return f"{self.topic}@{','.join(self.brokers)}"
 
     @property
+    @override
     def codec(self) -> str:
-        """See `SourceConfig.codec`."""
         return "dts" if self.logical_names else "dts-physical"
 
     @property
+    @override
     def origin(self) -> Database | None:
-        """See `SourceConfig.origin`."""
         return self.database
 
     @property
+    @override
     def partition_count(self) -> int:
-        """See `SourceConfig.partition_count`."""
         return self.partitions or 0
 
     @property
@@ -138,13 +139,13 @@ class DtsSource(SourceConfig):
         return (self.partition,) if count is None else tuple(range(count))
 
     @property
+    @override
     def loads_tables(self) -> bool:
-        """See `SourceConfig.loads_tables`."""
         return isinstance(self.start, LoadStart)
 
     @property
+    @override
     def starts_now(self) -> bool:
-        """See `SourceConfig.starts_now`."""
         return self.start == "latest"
 
     @classmethod
@@ -213,8 +214,8 @@ class DtsTarget(TargetConfig):
     )
 
     @property
+    @override
     def address(self) -> str:
-        """See `TargetConfig.address`."""
         return f"{self.topic}@{','.join(self.brokers)}"
 
     def as_source(self) -> DtsSource:

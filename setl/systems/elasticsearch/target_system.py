@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 from urllib.parse import urlsplit
 
+from typing_extensions import override
+
 from setl.bulk.source_side import MappedTable
 from setl.channel.file import ElasticsearchTarget, Pipeline
 from setl.channel.routes.routing import Router
@@ -67,30 +69,30 @@ class ElasticsearchTargetSystem(TargetSystem):
         """See `DiskTarget.disks`: of its data nodes."""
         return look_at_disks(self._endpoint)
 
-    def fence(self, pipeline: str) -> Fence:  # noqa: ARG002
-        """See `TargetSystem.fence`."""
+    @override
+    def fence(self, pipeline: str) -> Fence:
         return VersionFence()
 
     def identities(self, names: Collection[str]) -> Mapping[str, Identity]:
         """See `IdentifiedTarget.identities`: of indexes."""
         return index_identities(self._endpoint, names)
 
+    @override
     def schema_changes(self, context: DdlReplicationContext) -> SchemaChanges:
-        """See `TargetSystem.schema_changes`."""
         return ElasticsearchDdl(self._endpoint, context.router)
 
     def table_creation(self, context: DdlReplicationContext) -> TableCreation:  # noqa: ARG002
         """See `CreatingTarget.table_creation`."""
         return ElasticsearchCreation(self._endpoint)
 
+    @override
     def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:
-        """See `TargetSystem.dead_letters`."""
         return opened_index(self._endpoint)
 
+    @override
     def reader(
         self, name: tuple[str, str], sources: Sequence[MappedTable], columns: Sequence[str]
     ) -> IndexTarget:
-        """See `TargetSystem.reader`."""
         source = sources[0]
         filled = {column.name: column for column in source.target_columns}
         plan = source.columns
@@ -99,16 +101,16 @@ class ElasticsearchTargetSystem(TargetSystem):
         shape = DocumentShape(tuple(filled[column] for column in columns), key, form)
         return IndexTarget(self._endpoint, name[1], shape)
 
+    @override
     def holds_rows(self, name: tuple[str, str]) -> bool:
-        """See `TargetSystem.holds_rows`."""
         return documents_in(self._endpoint, name[1]) > 0
 
-    def view(self, pipeline: str) -> LookAtTarget:  # noqa: ARG002
-        """See `TargetSystem.view`."""
+    @override
+    def view(self, pipeline: str) -> LookAtTarget:
         return ClusterView(str(self._endpoint), partial(look_at_writes, self._endpoint))
 
+    @override
     def preflight(self, check: PipelineCheck, report: Report) -> None:
-        """See `TargetSystem.preflight`."""
         pipeline = check.pipeline
         with report.failing():
             indexes = arriving(check.tables, pipeline.source, check.origin)

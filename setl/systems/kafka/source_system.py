@@ -6,6 +6,8 @@ from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, Literal
 
+from typing_extensions import override
+
 from setl.bulk.source_reader import SourceTables
 from setl.channel.file import DtsSource, OffsetStart, Pipeline
 from setl.channel.routes.routing import Router
@@ -46,6 +48,7 @@ from setl.systems.mysql.reading.row_lookup import MysqlRows
 from setl.systems.mysql.reading.tables import opened_tables
 from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
+from setl.systems.port import SourceSystem
 from setl.systems.seen_record import SeenRecord, Wanted
 from setl.systems.write_stop import WriteStop
 from setl.transform.documents import DocumentSource
@@ -54,7 +57,7 @@ from setl.transform.rereading import RowSource
 _TIMEOUT: Final = 5.0  # seconds to wait for any answer of a broker
 
 
-class KafkaSource:
+class KafkaSource(SourceSystem):
     """The `SourceSystem` of a subscription; its `database` is asked what no record says."""
 
     unit: Literal["bytes", "records"] = "records"
@@ -64,8 +67,8 @@ class KafkaSource:
         """Nothing is connected yet."""
         self._config = config
 
-    def stream(self, pipeline: Pipeline, channel: str, nid: str) -> Source:  # noqa: ARG002
-        """See `SourceSystem.stream`."""
+    @override
+    def stream(self, pipeline: Pipeline, channel: str, nid: str) -> Source:
         config = self._config
         if config.partitions is not None:
             raise ConfigurationError(
@@ -76,8 +79,8 @@ class KafkaSource:
         rows, size = min(MOST_RECORDS, pipeline.batch_rows), min(MOST_BYTES, pipeline.batch_bytes)
         return DtsKafkaSource(config, mixing=Mixing(rows, size, Router(pipeline).mixes))
 
+    @override
     def turns(self, source: Source) -> Turns | None:
-        """See `SourceSystem.turns`."""
         return source.group if isinstance(source, DtsKafkaSource) else None
 
     def heartbeat(self) -> Heartbeat | None:
@@ -103,23 +106,23 @@ class KafkaSource:
         """See `SourceSystem.has_end`; records come some time after their commits."""
         return False
 
+    @override
     def tables(self, *, logged: bool = False) -> AbstractContextManager[SourceTables] | None:
-        """See `SourceSystem.tables`."""
         database = self._config.database
         return None if database is None else opened_tables(mysql_endpoint(database), logged=logged)
 
+    @override
     def write_stop(self) -> WriteStop | None:
-        """See `SourceSystem.write_stop`."""
         database = self._config.database
         return None if database is None else MysqlWriteStop(mysql_endpoint(database))
 
+    @override
     def rows(self, *, logged: bool = False) -> RowSource | None:
-        """See `SourceSystem.rows`."""
         database = self._config.database
         return None if database is None else MysqlRows(mysql_endpoint(database), logged)
 
+    @override
     def documents(self) -> DocumentSource | None:
-        """See `SourceSystem.documents`."""
         database = self._config.database
         return None if database is None else MysqlDocuments(mysql_endpoint(database))
 
@@ -127,14 +130,14 @@ class KafkaSource:
         """See `SourceSystem.relayed_tables`; a relay reads a binlog."""
         return None
 
+    @override
     def parse_start_point(self, text: str) -> StartPoint:
-        """See `SourceSystem.parse_start_point`."""
         return parse_topic_start(text)
 
+    @override
     def find_position(
         self, pipeline: Pipeline, channel: str, nid: str, start_point: StartPoint
     ) -> Position:
-        """See `SourceSystem.find_position`."""
         asked = KafkaSource(self._config.model_copy(update={"start": start_point.start}))
         source = asked.stream(pipeline, channel, nid)
         try:
@@ -161,12 +164,12 @@ class KafkaSource:
                 source.close()
         return position_to_reach(parse_topic_start(text), self._config)
 
+    @override
     def passed(self, reached: Position, position: Position) -> bool:
-        """See `SourceSystem.passed`."""
         return topic_passed(reached, position)
 
+    @override
     def distance(self, position: Position, latest: Position) -> int | None:
-        """See `SourceSystem.distance`."""
         return topic_distance(position, latest)
 
     def retention(self, position: Position) -> StreamRetention | None:
@@ -179,6 +182,7 @@ class KafkaSource:
         """See `ExpiringSystem.expirations`: of the brokers."""
         return broker_certificates(self._config.brokers, self._config.ssl_ca)
 
+    @override
     def records(
         self,
         partitions: Sequence[int],
@@ -188,15 +192,14 @@ class KafkaSource:
         last: int,
         follow: bool,
     ) -> Generator[SeenRecord | None]:
-        """See `SourceSystem.records`."""
         with TopicPeek(self._config, partitions) as topic:
             if start_point is None:
                 yield from topic.last(last, wanted, follow=follow)
             else:
                 yield from topic.read_from(start_point, follow=follow)
 
+    @override
     def preflight(self, check: PipelineCheck, report: Report) -> None:
-        """See `SourceSystem.preflight`."""
         check_dts_source(self._config, report, read=check.partitions)
         if check.pipeline.checkpoint == "kafka":
             check_commits(self._config, report)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from setl.channel.file import DtsTarget
 from setl.errors import ConfigurationError
 from setl.load.deadletters.store import DeadLetterStore
@@ -35,8 +37,8 @@ class KafkaTarget(TargetSystem):
         """Nothing is connected yet."""
         self._config = config
 
-    def sink(self, mark: int, *, dead_letter_limit: int) -> SinkSettings:  # noqa: ARG002
-        """See `TargetSystem.sink`."""
+    @override
+    def sink(self, mark: int, *, dead_letter_limit: int) -> SinkSettings:
         raise ConfigurationError(
             f"nothing is loaded into Kafka: {self._config.address} is the topic of a relay",
             hint="`setl relay` runs it",
@@ -50,19 +52,19 @@ class KafkaTarget(TargetSystem):
         """See `TargetSystem.fence`; the log itself keeps former leaders out."""
         raise ConfigurationError(f"{pipeline} is a relay, whose log keeps former leaders out")
 
+    @override
     def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:
-        """See `TargetSystem.dead_letters`."""
         raise ConfigurationError(
             f"{self._config.address} is the topic of a relay, which has no dead letters"
         )
 
+    @override
     def reader(
         self,
-        name: tuple[str, str],  # noqa: ARG002
-        sources: Sequence[MappedTable],  # noqa: ARG002
-        columns: Sequence[str],  # noqa: ARG002
+        name: tuple[str, str],
+        sources: Sequence[MappedTable],
+        columns: Sequence[str],
     ) -> TargetReader:
-        """See `TargetSystem.reader`."""
         raise ConfigurationError(
             "a topic holds changes and no rows to compare",
             hint="Verify the pipelines that read it",
@@ -72,12 +74,12 @@ class KafkaTarget(TargetSystem):
         """See `TargetSystem.holds_rows`; a log has records, no rows."""
         return False
 
+    @override
     def view(self, pipeline: str) -> LookAtTarget:
-        """See `TargetSystem.view`."""
         raise ConfigurationError(f"{pipeline} is a relay, which waits for no rows of a target")
 
+    @override
     def relaying(self, pipeline: str) -> Relaying:
-        """See `TargetSystem.relaying`."""
         config = self._config
         return Relaying(
             log=KafkaRelayLog(config, f"setl/{pipeline}", limit=_SECONDS),
@@ -86,6 +88,6 @@ class KafkaTarget(TargetSystem):
             partition_by=config.partition_by,
         )
 
-    def preflight(self, check: PipelineCheck, report: Report) -> None:  # noqa: ARG002
-        """See `TargetSystem.preflight`."""
+    @override
+    def preflight(self, check: PipelineCheck, report: Report) -> None:
         check_dts_target(self._config, report)

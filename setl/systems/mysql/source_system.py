@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Literal
 
+from typing_extensions import override
+
 from setl.bulk.source_reader import SourceTables
 from setl.channel.file import MysqlSource, Pipeline
 from setl.channel.names.patterns import is_system
@@ -55,6 +57,7 @@ from setl.systems.mysql.relayed_tables import MysqlRelayedTables
 from setl.systems.mysql.server_kind import UPGRADE_SOURCE
 from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
+from setl.systems.port import SourceSystem
 from setl.systems.seen_record import SeenRecord, Wanted
 from setl.systems.write_stop import WriteStop
 from setl.transform.documents import DocumentSource
@@ -63,7 +66,7 @@ from setl.transform.rereading import RowSource
 _SMALL_ROW = 64  # bytes, so that a run holds hardly more rows than a batch is to have
 
 
-class MysqlSourceSystem:
+class MysqlSourceSystem(SourceSystem):
     """The `SourceSystem` of a server whose binlog is read."""
 
     unit: Literal["bytes", "records"] = "bytes"
@@ -74,8 +77,8 @@ class MysqlSourceSystem:
         self._config = config
         self._endpoint = mysql_endpoint(config)
 
+    @override
     def stream(self, pipeline: Pipeline, channel: str, nid: str) -> Source:
-        """See `SourceSystem.stream`."""
         server_id = self._server_id(pipeline, channel, nid)
         # A chosen id is how a server knows this reader; nobody else's connection has it.
         alone = self._config.server_id is not None or not self._config.shared
@@ -112,32 +115,32 @@ class MysqlSourceSystem:
         return None
 
     @property
+    @override
     def has_end(self) -> bool:
-        """See `SourceSystem.has_end`."""
         return True
 
+    @override
     def tables(self, *, logged: bool = False) -> AbstractContextManager[SourceTables]:
-        """See `SourceSystem.tables`."""
         return opened_tables(self._endpoint, logged=logged)
 
+    @override
     def write_stop(self) -> WriteStop:
-        """See `SourceSystem.write_stop`."""
         return MysqlWriteStop(self._endpoint)
 
+    @override
     def rows(self, *, logged: bool = False) -> RowSource:
-        """See `SourceSystem.rows`."""
         return MysqlRows(self._endpoint, logged)
 
+    @override
     def documents(self) -> DocumentSource:
-        """See `SourceSystem.documents`."""
         return MysqlDocuments(self._endpoint)
 
+    @override
     def relayed_tables(self) -> RelayedTables:
-        """See `SourceSystem.relayed_tables`."""
         return MysqlRelayedTables(self._endpoint)
 
+    @override
     def parse_start_point(self, text: str) -> StartPoint:
-        """See `SourceSystem.parse_start_point`."""
         return parse_binlog_start(text)
 
     def find_position(
@@ -161,12 +164,12 @@ class MysqlSourceSystem:
         search = BinlogSearch(self._endpoint, StreamLimits(), server, SystemClock())
         return binlog_position_to_reach(text, server, search)
 
+    @override
     def passed(self, reached: Position, position: Position) -> bool:
-        """See `SourceSystem.passed`."""
         return binlog_passed(reached, position)
 
+    @override
     def distance(self, position: Position, latest: Position) -> int | None:
-        """See `SourceSystem.distance`."""
         return binlog_distance(position, latest, BinlogServer(self._endpoint).files())
 
     def retention(self, position: Position) -> StreamRetention | None:
@@ -197,8 +200,8 @@ class MysqlSourceSystem:
         """See `StatementSource.statement_effects`."""
         return StatementEffects(self._endpoint, SystemClock())
 
+    @override
     def preflight(self, check: PipelineCheck, report: Report) -> None:
-        """See `SourceSystem.preflight`."""
         server = open_origin(check, self._config.origin, report)
         if server is not None and server.kind.no_source:
             report.error(server.kind.no_source, UPGRADE_SOURCE, code="old-server")

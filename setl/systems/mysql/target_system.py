@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import partial
 
+from typing_extensions import override
+
 from setl.bulk.source_side import MappedTable
 from setl.bulk.table_shape import TableShape
 from setl.channel.fields.endpoint import SourceConfig
@@ -69,32 +71,32 @@ class MysqlTargetSystem(TargetSystem):
         self._config = config
         self._endpoint = mysql_endpoint(config)
 
+    @override
     def sink(self, mark: int, *, dead_letter_limit: int) -> MysqlSinkSettings:
-        """See `TargetSystem.sink`."""
         return MysqlSinkSettings(self._endpoint, mark, dead_letter_limit=dead_letter_limit)
 
+    @override
     def fence(self, pipeline: str) -> Fence:
-        """See `TargetSystem.fence`."""
         return MysqlFence(self._endpoint, pipeline, self._config.fence_timeout)
 
+    @override
     def checkpoints(self, owner: Owner, notes: Notes) -> ReplaceableStore:
-        """See `TargetSystem.checkpoints`."""
         return MysqlCheckpointStore(self._endpoint, owner, notes)
 
     def expirations(self) -> Sequence[Expiration]:
         """See `ExpiringSystem.expirations`."""
         return expirations(self._endpoint)
 
+    @override
     def stored_state(self, pipeline: str) -> StoredState:
-        """See `TargetSystem.stored_state`."""
         return read_stored_state(self._endpoint, pipeline)
 
     def stored_states(self, pipeline: str) -> AbstractContextManager[Callable[[], StoredState]]:
         """See `StoringTarget.stored_states`."""
         return opened_states(self._endpoint, pipeline)
 
+    @override
     def schema_changes(self, context: DdlReplicationContext) -> SchemaChanges:
-        """See `TargetSystem.schema_changes`."""
         origin = context.source.origin if context.source.reads_origin else None
         return MysqlDdl(
             self._endpoint,
@@ -144,14 +146,14 @@ class MysqlTargetSystem(TargetSystem):
             keeps_letters=keeps_letters,
         )
 
+    @override
     def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:
-        """See `TargetSystem.dead_letters`."""
         return opened_table(self._endpoint)
 
+    @override
     def reader(
         self, name: tuple[str, str], sources: Sequence[MappedTable], columns: Sequence[str]
     ) -> TableTarget:
-        """See `TargetSystem.reader`."""
         with closing(connect(self._endpoint)) as connection:
             described = read_table(connection, *name)
         if described is None:
@@ -168,8 +170,8 @@ class MysqlTargetSystem(TargetSystem):
         """See `ReplicatedTarget.farthest_replica`."""
         return farthest_replica(self._endpoint, self._config.replicas)
 
+    @override
     def holds_rows(self, name: tuple[str, str]) -> bool:
-        """See `TargetSystem.holds_rows`."""
         with closing(connect(self._endpoint)) as connection:
             if read_table(connection, *name) is None:
                 return False
@@ -185,20 +187,20 @@ class MysqlTargetSystem(TargetSystem):
             return frozenset()
         return agreeing_tables(mysql_endpoint(source.origin), self._endpoint, tables)
 
+    @override
     def view(self, pipeline: str) -> LookAtTarget:
-        """See `TargetSystem.view`."""
         return partial(look_at_target, self._endpoint, pipeline)
 
+    @override
     def conflicts(self) -> ConflictList:
-        """See `TargetSystem.conflicts`."""
         return MysqlConflicts(self._endpoint)
 
+    @override
     def write_stop(self) -> WriteStop | None:
-        """See `TargetSystem.write_stop`."""
         return MysqlWriteStop(self._endpoint)
 
+    @override
     def preflight(self, check: PipelineCheck, report: Report) -> None:
-        """See `TargetSystem.preflight`."""
         server = connected(self._config, check.open, report)
         if server is None:
             return
