@@ -81,12 +81,12 @@ class WritesSeen(NamedTuple):
     Attributes:
         version: where in the source it tells so.
         key: values of the key columns.
-        said: what the target's clients did.
+        writes: what the target's clients did.
     """
 
     version: int
     key: Row
-    said: SiteWrites
+    writes: SiteWrites
 
 
 class ReadRow(NamedTuple):
@@ -148,7 +148,7 @@ class History:
         columns: the target's columns, in the order of the rows of `steps`.
         key: the names of the key columns, in the order of the keys of `steps`.
         steps: its changes, in source order.
-        heard: what it tells of the target's own writes, in source order.
+        writes_seen: what it tells of the target's own writes, in source order.
         marks: how far it has come, in source order; in a history of `RECENT_TABLE`.
         held: rows of which it tells that it holds them, in source order.
         read: rows that were read from its table; nothing else is in the history then.
@@ -162,7 +162,7 @@ class History:
     columns: tuple[str, ...]
     key: tuple[str, ...]
     steps: list[Step] = field(default_factory=list[Step])
-    heard: list[WritesSeen] = field(default_factory=list[WritesSeen])
+    writes_seen: list[WritesSeen] = field(default_factory=list[WritesSeen])
     marks: list[Mark] = field(default_factory=list[Mark])
     held: list[ReadRow] = field(default_factory=list[ReadRow])
     read: list[ReadRow] = field(default_factory=list[ReadRow])
@@ -195,19 +195,19 @@ def values_of(text: str | None) -> dict[str, Value] | None:
     return {name: value_of(value) for name, value in cast("dict[str, Any]", found).items()}
 
 
-def site_writes_text(said: SiteWrites, columns: Sequence[str]) -> str:
+def site_writes_text(writes: SiteWrites, columns: Sequence[str]) -> str:
     """What a site did to a row as JSON text."""
-    return json.dumps(site_writes_values(said, columns))
+    return json.dumps(site_writes_values(writes, columns))
 
 
-def site_writes_values(said: SiteWrites, columns: Sequence[str]) -> dict[str, Any]:
+def site_writes_values(writes: SiteWrites, columns: Sequence[str]) -> dict[str, Any]:
     """What a site did to a row as JSON values."""
     row: Values | None = None
-    if said.row is not None:
-        row = {n: v for n, v in zip(columns, said.row, strict=True) if v is not ABSENT}
+    if writes.row is not None:
+        row = {n: v for n, v in zip(columns, writes.row, strict=True) if v is not ABSENT}
     return {
-        "news": [[version, _packed(value)] for version, value in said.news],
-        "seen": said.seen,
+        "news": [[version, _packed(value)] for version, value in writes.news],
+        "seen": writes.seen,
         "row": values_object(row),
     }
 

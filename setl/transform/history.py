@@ -53,7 +53,7 @@ class Histories:
 
     def collected(self) -> list[History]:
         """What was found, one for each target and set of columns, and one of marks."""
-        found = [h for h in self._found.values() if h.steps or h.heard or h.read]
+        found = [h for h in self._found.values() if h.steps or h.writes_seen or h.read]
         if self._marks:
             marks = History(RECENT_TABLE, ConflictPolicy("", from_home=False), "", (), ())
             marks.marks.extend(self._marks)
@@ -130,24 +130,24 @@ class Histories:
                 hint="`setl check` compares the two directions",
             )
         history = self._history(route, targets, tuple(positions[k.lower()] for k in message.key))
-        row = None if message.said.row is None else tuple(message.said.row[i] for i, _ in pairs)
+        row = None if message.writes.row is None else tuple(message.writes.row[i] for i, _ in pairs)
         key = tuple(message.key.values())
-        history.heard.append(WritesSeen(version, key, message.said._replace(row=row)))
+        history.writes_seen.append(WritesSeen(version, key, message.writes._replace(row=row)))
         if message.held is not None:
             held = tuple(message.held[i] for i, _ in pairs)
             history.held.append(ReadRow(version, key, held))
 
     def _history(self, route: Route, columns: tuple[str, ...], key: tuple[str, ...]) -> History:
         position = (route.index, columns, route.target)
-        found = self._found.get(position)
-        if found is None:
+        history = self._found.get(position)
+        if history is None:
             policy = route.conflict or ConflictPolicy("", from_home=False)
             newest = policy.newest
             renamed = [t for t, s in route.renames.items() if s.lower() == newest.lower()]
             name = renamed[0] if renamed else newest
-            found = History(route.target, policy, name, columns, key, returning=route.returning)
-            self._found[position] = found
-        return found
+            history = History(route.target, policy, name, columns, key, returning=route.returning)
+            self._found[position] = history
+        return history
 
 
 class _Message(NamedTuple):
@@ -156,7 +156,7 @@ class _Message(NamedTuple):
     table: tuple[str, str]
     columns: tuple[str, ...]
     key: Values
-    said: SiteWrites
+    writes: SiteWrites
     held: Row | None
 
 
@@ -166,13 +166,13 @@ def _message(record: Mapping[str, Any], version: int) -> tuple[Mark, _Message | 
         if record["said"] is None:
             return mark, None
         columns = tuple(map(str, json.loads(record["column_names"])))
-        said = json.loads(record["said"])
+        stored = json.loads(record["said"])
         return mark, _Message(
             table=(str(record["schema_name"]), str(record["table_name"])),
             columns=columns,
             key=values_of(record["row_key"]) or {},
-            said=site_writes_from(said, columns),
-            held=row_from(said.get("held"), columns),
+            writes=site_writes_from(stored, columns),
+            held=row_from(stored.get("held"), columns),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(

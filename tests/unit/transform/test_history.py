@@ -116,7 +116,7 @@ def reported(of, **mapping):
 
 def test_the_other_site_reports_what_it_has_taken_in():
     found, marks = reported(message())
-    assert found.heard == [WritesSeen(9, (1,), SAID)]
+    assert found.writes_seen == [WritesSeen(9, (1,), SAID)]
     assert (found.target, found.columns, found.key) == (("shop", "stock"), ("id", "name"), ("id",))
     assert (marks.target, marks.marks) == (RECENT_TABLE, [Mark(9, 3, 8, 2)])
 
@@ -128,7 +128,7 @@ def test_it_may_tell_no_more_than_how_far_it_has_come():
 
 def test_it_reports_of_deleted_rows_and_of_bytes():
     (found, _) = reported(message(SiteWrites(((5, b"\xff"),), 4, None)))
-    assert found.heard[0].said == SiteWrites(((5, b"\xff"),), 4, None)
+    assert found.writes_seen[0].writes == SiteWrites(((5, b"\xff"),), 4, None)
 
 
 def test_names_are_those_of_this_sites_table():
@@ -162,7 +162,7 @@ def test_a_partition_is_taken_apart():
     parts = separated(plan, items)
     assert parts.rest == [items[1]]
     assert [step.version for one in parts.histories for step in one.steps] == [1, 1, 4, 4]
-    assert [one.version for h in parts.histories for one in (*h.heard, *h.marks)] == [3, 3]
+    assert [one.version for h in parts.histories for one in (*h.writes_seen, *h.marks)] == [3, 3]
     assert (parts.rows, parts.redelivered) == (4, 2)
 
 

@@ -36,10 +36,10 @@ from setl.model.change import ABSENT, Row, filled
 from setl.model.conflict import Mark, SiteWrites, Step, WritesSeen
 from setl.systems.mysql.conflicts.outcome import (
     Guess,
-    found,
-    is_found,
+    is_unwritten,
     joined,
     likely_winner,
+    unwritten,
     winner_of,
 )
 from setl.systems.mysql.conflicts.resolve import Rules, Winner, same
@@ -72,23 +72,23 @@ class NewWrites(NamedTuple):
     """What a load brings of a row.
 
     Attributes:
-        said: what the source did, None for nothing.
+        theirs: what the source did, None for nothing.
         before: the row that the first of its writes replaced.
-        heard: what it tells of the target's own writes, None for nothing.
+        ours: what it tells of the target's own writes, None for nothing.
         passed: whether it has read what the target wrote down last about the row.
         through: up to which version this load takes the source in.
     """
 
-    said: SiteWrites | None
+    theirs: SiteWrites | None
     before: Row | None
-    heard: SiteWrites | None
+    ours: SiteWrites | None
     passed: bool
     through: int
 
     @property
     def written(self) -> bool:
         """Whether it tells of a write of any client. Then no row that was read matters."""
-        return self.said is not None or (self.heard is not None and not is_found(self.heard))
+        return self.theirs is not None or (self.ours is not None and not is_unwritten(self.ours))
 
 
 class RowOutcome(NamedTuple):
@@ -108,7 +108,7 @@ class RowOutcome(NamedTuple):
 
 
 def row_outcome(
-    rules: Rules, current: Row | None, memory: RowMemory | None, news: NewWrites
+    rules: Rules, current: Row | None, memory: RowMemory | None, new: NewWrites
 ) -> RowOutcome:
     """What becomes of a row when a load brings something of it.
 
@@ -116,17 +116,17 @@ def row_outcome(
         rules: the policy.
         current: what the target holds.
         memory: what it keeps, None for nothing.
-        news: what the load brings.
+        new: what the load brings.
     """
     theirs = memory.theirs if memory else None
     ours = memory.ours if memory else None
-    if news.heard is not None:
-        ours = joined(rules, ours, news.heard)
-    if news.said is not None:
-        theirs = joined(rules, theirs, news.said)
+    if new.ours is not None:
+        ours = joined(rules, ours, new.ours)
+    if new.theirs is not None:
+        theirs = joined(rules, theirs, new.theirs)
     if theirs is None:
         return RowOutcome(current, None, False, None)  # noqa: FBT003
-    guess = _guess(current, memory, news, ours)
+    guess = _guess(current, memory, new, ours)
     if guess is None:
         winner = winner_of(rules, theirs, ours)
     else:
@@ -138,12 +138,12 @@ def row_outcome(
     changed = not same(row, current)
     conflict = None
     apart = guess is not None or not _followed(theirs, ours)
-    if changed if news.said is None else apart:
+    if changed if new.theirs is None else apart:
         conflict = Winner.BOTH if same(theirs.row, current) else winner
-    if news.said is not None or changed:
-        remembered = RowMemory(theirs, ours, row, news.through, guess)
+    if new.theirs is not None or changed:
+        remembered = RowMemory(theirs, ours, row, new.through, guess)
         return RowOutcome(row, remembered, True, conflict)  # noqa: FBT003
-    if memory is None or news.passed:
+    if memory is None or new.passed:
         return RowOutcome(row, None, False, conflict)  # noqa: FBT003
     return RowOutcome(row, memory._replace(ours=ours, guess=guess), False, conflict)  # noqa: FBT003
 
@@ -165,7 +165,7 @@ def row_read(
     """
     if memory is not None or same(row, current):
         return RowOutcome(current, memory, False, None)  # noqa: FBT003
-    theirs, ours = found(rules, row), None if current is None else found(rules, current)
+    theirs, ours = unwritten(rules, row), None if current is None else unwritten(rules, current)
     winner = winner_of(rules, theirs, ours)
     left = _filled(row, current) if winner is Winner.SOURCE else current
     remembered = RowMemory(theirs, ours, left, through)
@@ -173,19 +173,19 @@ def row_read(
 
 
 def _guess(
-    current: Row | None, memory: RowMemory | None, news: NewWrites, ours: SiteWrites | None
+    current: Row | None, memory: RowMemory | None, new: NewWrites, ours: SiteWrites | None
 ) -> Guess | None:
     """The target's own last write, if it is not known."""
     if memory is None:
-        reported = ours is not None and (news.said is None or ours.last > news.said.seen)
-        expected, seen, old = ours.row if reported and ours else news.before, 0, None
+        reported = ours is not None and (new.theirs is None or ours.last > new.theirs.seen)
+        expected, seen, old = ours.row if reported and ours else new.before, 0, None
     else:
         # Tables are read without any progress in the stream. So what was written just before has
         # seen as much of it as what was written after, and counts as before.
-        reached = memory.through + (1 if is_found(memory.theirs) else 0)
+        reached = memory.through + (1 if is_unwritten(memory.theirs) else 0)
         after = ours is not None and ours.seen >= reached
         expected = ours.row if after and ours else memory.left
-        seen, old = memory.through, None if news.passed else memory.guess
+        seen, old = memory.through, None if new.passed else memory.guess
         # Nothing locks a row that is not there. So a load may have left it so while a client was
         # inserting one, which had not seen what that load took in.
         if memory.left is None and ours is not None and not after and same(current, ours.row):
@@ -216,16 +216,16 @@ def site_writes_by_key(
             seen = max(seen, marks[index].through)
             index += 1
         value = rules.value(step.after if step.after is not None else step.before)
-        said = SiteWrites(((step.version, value),), seen, step.after)
-        by_key[step.key] = joined(rules, by_key.get(step.key), said)
+        writes = SiteWrites(((step.version, value),), seen, step.after)
+        by_key[step.key] = joined(rules, by_key.get(step.key), writes)
     return by_key
 
 
-def writes_seen_by_key(rules: Rules, heard: Iterable[WritesSeen]) -> dict[Row, SiteWrites]:
+def writes_seen_by_key(rules: Rules, writes_seen: Iterable[WritesSeen]) -> dict[Row, SiteWrites]:
     """What the source tells of the target's own writes, by key."""
     by_key: dict[Row, SiteWrites] = {}
-    for one in heard:
-        by_key[one.key] = joined(rules, by_key.get(one.key), one.said)
+    for one in writes_seen:
+        by_key[one.key] = joined(rules, by_key.get(one.key), one.writes)
     return by_key
 
 

@@ -41,9 +41,9 @@ class ContestedTable:
         rules: how to decide about its rows.
         about: a history of it, for its policy.
         steps: the source's changes, in their order, with rows of `columns`.
-        heard: what it tells of the target's own, likewise.
+        writes_seen: what it tells of the target's own, likewise.
         held: rows that it tells of, see `History.held`, likewise.
-        found: rows that were read from its table.
+        rows_read: rows that were read from its table.
     """
 
     described: RowSchema
@@ -52,9 +52,9 @@ class ContestedTable:
     rules: Rules
     about: History
     steps: tuple[Step, ...]
-    heard: tuple[WritesSeen, ...]
+    writes_seen: tuple[WritesSeen, ...]
     held: tuple[ReadRow, ...] = ()
-    found: tuple[ReadRow, ...] = ()
+    rows_read: tuple[ReadRow, ...] = ()
 
     @classmethod
     def of(
@@ -94,22 +94,24 @@ class ContestedTable:
                 table=described.name,
             )
         steps: list[Step] = []
-        heard: list[WritesSeen] = []
+        writes_seen: list[WritesSeen] = []
         held: list[ReadRow] = []
-        found: list[ReadRow] = []
+        rows_read: list[ReadRow] = []
         for history, without in zip(histories, lacked, strict=True):
             names = [column.name.lower() for column in without]
             given = {indexes[name]: defaults[name] for name in names if name in defaults}
             aligned = _Aligned(history, indexes, primary, len(columns), given)
             steps += [aligned.step(s) for s in history.steps if s.version > applied_through]
-            heard += [aligned.heard(h) for h in history.heard if h.version > applied_through]
+            writes_seen += [
+                aligned.writes_seen(h) for h in history.writes_seen if h.version > applied_through
+            ]
             held += [aligned.held(h) for h in history.held if h.version > applied_through]
-            found += map(aligned.read, history.read)
+            rows_read += map(aligned.read, history.read)
         steps.sort(key=lambda step: step.version)
-        heard.sort(key=lambda one: one.version)
+        writes_seen.sort(key=lambda one: one.version)
         held.sort(key=lambda one: one.version)
         rules = _rules(described, histories[0], indexes, columns)
-        row_parts = (tuple(steps), tuple(heard), tuple(held), tuple(found))
+        row_parts = (tuple(steps), tuple(writes_seen), tuple(held), tuple(rows_read))
         return cls(described, columns, key, rules, histories[0], *row_parts)
 
     def table(self, pipeline: str) -> Table:
@@ -130,14 +132,14 @@ class ContestedTable:
         index = f"{identifier(self.described.schema)}.{identifier(self.described.table)}"
         head = f"SELECT {select_list(self.columns)} FROM {index} WHERE "
         decode = decoders(self.columns)
-        found: dict[Row, Row] = {}
+        by_key: dict[Row, Row] = {}
         with undecoded(connection) as cursor:
             for condition in keyed_conditions(key_columns, keys):
                 cursor.execute(f"{head}{condition.sql} FOR UPDATE", condition.values)
                 for raw in cursor.fetchall():
                     row = decoded(decode, raw)
-                    found[tuple(row[i] for i in self.key)] = row
-        return found
+                    by_key[tuple(row[i] for i in self.key)] = row
+        return by_key
 
     def write(
         self,
@@ -267,9 +269,9 @@ class _Aligned:
         before, after = self._whole(step.before), self._whole(step.after)
         return Step(step.version, self._key(step.key), before, after)
 
-    def heard(self, heard: WritesSeen) -> WritesSeen:
-        said = heard.said._replace(row=self._row(heard.said.row))
-        return WritesSeen(heard.version, self._key(heard.key), said)
+    def writes_seen(self, seen: WritesSeen) -> WritesSeen:
+        writes = seen.writes._replace(row=self._row(seen.writes.row))
+        return WritesSeen(seen.version, self._key(seen.key), writes)
 
     def read(self, read: ReadRow) -> ReadRow:
         return ReadRow(read.version, self._key(read.key), self._whole(read.row))

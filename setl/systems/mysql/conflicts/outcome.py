@@ -12,9 +12,9 @@ If both have, the policy decides whose last write stays:
 
 Nothing else counts: not when anything was delivered, how often, or in which order it was met.
 
-A row that was read from a table (`found`) counts as a write that every write of a client has seen,
-and that has seen none. So it only matters for a row that neither site's clients wrote. There it
-stands against what the other site holds, and the policy decides between the two rows:
+A row that was read from a table (`unwritten`) counts as a write that every write of a client has
+seen, and that has seen none. So it only matters for a row that neither site's clients wrote. There
+it stands against what the other site holds, and the policy decides between the two rows:
 
 - `home`: the home site's.
 - `newest`: that with the greater value, then the home site's.
@@ -48,20 +48,20 @@ class Guess(NamedTuple):
     seen: int
 
 
-_FOUND = 0  # no place of a stream is as low
+_UNWRITTEN = 0  # no place of a stream is as low
 
 
-def found(rules: Rules, row: Row | None) -> SiteWrites:
+def unwritten(rules: Rules, row: Row | None) -> SiteWrites:
     """A row that is there, as a write that nobody made."""
-    return SiteWrites(((_FOUND, rules.value(row)),), _FOUND - 1, row)
+    return SiteWrites(((_UNWRITTEN, rules.value(row)),), _UNWRITTEN - 1, row)
 
 
-def is_found(said: SiteWrites) -> bool:
+def is_unwritten(writes: SiteWrites) -> bool:
     """Whether it is a row that nobody wrote, as far as is known."""
-    return said.last == _FOUND
+    return writes.last == _UNWRITTEN
 
 
-def _winner_of_found(rules: Rules, theirs: Row | None, ours: Row | None) -> Winner:
+def _winner_of_unwritten(rules: Rules, theirs: Row | None, ours: Row | None) -> Winner:
     """Which of two rows stays that nobody wrote; theirs is the source's."""
     if rules.age is not None:
         their_age, our_age = (rules.age(rules.value(row)) for row in (theirs, ours))
@@ -74,8 +74,8 @@ def winner_of(rules: Rules, theirs: SiteWrites | None, ours: SiteWrites | None) 
     """Whose last write stays; theirs is the source's. One of both there is."""
     if theirs is None or ours is None:
         return Winner.TARGET if theirs is None else Winner.SOURCE
-    if is_found(theirs) and is_found(ours):
-        return _winner_of_found(rules, theirs.row, ours.row)
+    if is_unwritten(theirs) and is_unwritten(ours):
+        return _winner_of_unwritten(rules, theirs.row, ours.row)
     their_news = [value for version, value in theirs.news if version > ours.seen]
     our_news = [value for version, value in ours.news if version > theirs.seen]
     if not their_news or not our_news:

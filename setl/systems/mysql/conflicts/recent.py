@@ -35,7 +35,7 @@ COUNT_EVERY: Final = 20_000
 """Numbers given out after which a load looks whether there are too many."""
 
 _SOME: Final = 500
-_HEAD: Final = 20_000  # bytes of a statement besides what is said and kept
+_HEAD: Final = 20_000  # bytes of a statement besides the writes and what is kept
 
 _READ_PROGRESS = "SELECT seen, number FROM retl.setl_passed WHERE pipeline = %s"
 _SET_PROGRESS = (
@@ -96,13 +96,13 @@ class RowReport(NamedTuple):
 
     Attributes:
         key: values of the key columns.
-        said: what the source did, None for nothing.
+        writes: what the source did, None for nothing.
         memory: what is kept.
         held: the row that this site holds against one of the source's that was read.
     """
 
     key: Row
-    said: SiteWrites | None
+    writes: SiteWrites | None
     memory: RowMemory
     held: Row | None = None
 
@@ -133,49 +133,49 @@ def set_progress(cursor: Cursor, pipeline: str, reached: Progress) -> None:
 
 def stored_of(cursor: Cursor, table: Table, keys: Sequence[Row]) -> dict[Row, Numbered]:
     """What is kept of these keys."""
-    found: dict[Row, Numbered] = {}
+    by_key: dict[Row, Numbered] = {}
     by_text = {table.key_text(key): key for key in keys}
     for some in _pieces(list(by_text)):
         statement = _OF_KEYS.format(", ".join(["%s"] * len(some)))
         cursor.execute(statement, (table.pipeline, *table.name, *some))
-        for text, number, memory, said in cursor.fetchall():
+        for text, number, memory, writes in cursor.fetchall():
             if memory is not None:
-                found[by_text[str(text)]] = Numbered(int(number), _memory(table, memory, said))
-    return found
+                by_key[by_text[str(text)]] = Numbered(int(number), _memory(table, memory, writes))
+    return by_key
 
 
 def stored_keys(cursor: Cursor, table: Table, keys: Sequence[Row], ending: str) -> set[Row]:
     """Those of these keys of which something is kept; the SELECTs end with `ending`."""
-    found: set[Row] = set()
+    stored: set[Row] = set()
     by_text = {table.key_text(key): key for key in keys}
     for some in _pieces(list(by_text)):
         statement = _STORED_KEYS.format(", ".join(["%s"] * len(some))) + ending
         cursor.execute(statement, (table.pipeline, *table.name, *some))
-        found.update(by_text[_text(text)] for (text,) in cursor.fetchall())
-    return found
+        stored.update(by_text[_text(text)] for (text,) in cursor.fetchall())
+    return stored
 
 
 def undecided(cursor: Cursor, table: Table, passed: int) -> dict[Row, Numbered]:
     """What is kept up to a number, of rows whose outcome is to be looked at once more."""
     cursor.execute(_UNDECIDED, (table.pipeline, *table.name, passed))
-    found: dict[Row, Numbered] = {}
-    for text, number, memory, said in cursor.fetchall():
+    by_key: dict[Row, Numbered] = {}
+    for text, number, memory, writes in cursor.fetchall():
         named = json.loads(text)
         key = tuple(value_of(named[name]) for name in table.key)
-        found[key] = Numbered(int(number), _memory(table, memory, said))
-    return found
+        by_key[key] = Numbered(int(number), _memory(table, memory, writes))
+    return by_key
 
 
 def undecided_tables(cursor: Cursor, pipeline: str, passed: int) -> list[History]:
     """Histories without changes, of the tables that `undecided` would find rows of."""
     cursor.execute(_UNDECIDED_TABLES, (pipeline, passed))
-    found: list[History] = []
+    histories: list[History] = []
     for schema, table, columns, policy, key in cursor.fetchall():
         newest_of_source, from_home, newest = json.loads(policy)
         rules = ConflictPolicy(newest_of_source, from_home=bool(from_home))
         names = tuple(json.loads(columns))
-        found.append(History((schema, table), rules, newest, names, tuple(json.loads(key))))
-    return found
+        histories.append(History((schema, table), rules, newest, names, tuple(json.loads(key))))
+    return histories
 
 
 def record(
@@ -195,22 +195,22 @@ def record(
     """
     names, policy = json.dumps(table.columns), _policy_text(history)
     rows: list[tuple[Any, ...]] = []
-    for one in reports:
+    for report in reports:
         number += 1
-        said = None if one.said is None else _said_text(table, one.said, one.held)
-        memory = _memory_text(table, one.memory, one.said)
+        writes = None if report.writes is None else _writes_text(table, report.writes, report.held)
+        memory = _memory_text(table, report.memory, report.writes)
         # Quotes and backslashes are escaped in a statement, so it may be twice as long.
-        if 2 * (len(said or "") + len(memory)) + _HEAD > packet:
+        if 2 * (len(writes or "") + len(memory)) + _HEAD > packet:
             raise DataError(
                 f"a row with a conflict policy is too large: what is told of it to the other site"
                 f" does not fit into the {packet} bytes that the target accepts",
                 hint="Raise max_allowed_packet at both sites, or take the conflict policy away",
                 table=".".join(table.name),
-                key=table.key_text(one.key)[:200],
+                key=table.key_text(report.key)[:200],
             )
         rows.append((
-            table.pipeline, number, *position, *table.name, table.key_text(one.key), names, policy,
-            said, memory, int(one.memory.plain),
+            table.pipeline, number, *position, *table.name, table.key_text(report.key), names,
+            policy, writes, memory, int(report.memory.plain),
         ))  # fmt: skip
     if rows:
         cursor.executemany(_RECORD, rows)
@@ -261,17 +261,17 @@ def _policy_text(history: History) -> str:
     return json.dumps([history.policy.newest, history.policy.from_home, history.newest])
 
 
-def _said_text(table: Table, said: SiteWrites, held: Row | None) -> str:
+def _writes_text(table: Table, writes: SiteWrites, held: Row | None) -> str:
     if held is None:
-        return site_writes_text(said, table.columns)
-    values = site_writes_values(said, table.columns)
+        return site_writes_text(writes, table.columns)
+    values = site_writes_values(writes, table.columns)
     return json.dumps({**values, "held": _object(table, held)})
 
 
-def _memory_text(table: Table, memory: RowMemory, said: SiteWrites | None = None) -> str:
-    """What is kept as text; most often it is what is said, and that is written once."""
+def _memory_text(table: Table, memory: RowMemory, writes: SiteWrites | None = None) -> str:
+    """What is kept as text; most often it is the writes, which are written once."""
     values: dict[str, Any] = {"through": memory.through}
-    if memory.theirs != said:
+    if memory.theirs != writes:
         values["theirs"] = site_writes_values(memory.theirs, table.columns)
     if memory.ours is not None:
         values["ours"] = site_writes_values(memory.ours, table.columns)
@@ -282,16 +282,16 @@ def _memory_text(table: Table, memory: RowMemory, said: SiteWrites | None = None
     return json.dumps(values)
 
 
-def _memory(table: Table, text: str, said: str | None) -> RowMemory:
-    found = json.loads(text)
-    whole = found["theirs"] if "theirs" in found else json.loads(str(said))
+def _memory(table: Table, text: str, writes: str | None) -> RowMemory:
+    values = json.loads(text)
+    whole = values["theirs"] if "theirs" in values else json.loads(str(writes))
     theirs = site_writes_from(whole, table.columns)
-    guess = found.get("guess")
+    guess = values.get("guess")
     return RowMemory(
         theirs,
-        site_writes_from(found["ours"], table.columns) if "ours" in found else None,
-        _row(table, found["left"]) if "left" in found else theirs.row,
-        int(found["through"]),
+        site_writes_from(values["ours"], table.columns) if "ours" in values else None,
+        _row(table, values["left"]) if "left" in values else theirs.row,
+        int(values["through"]),
         guess and Guess(_row(table, guess["row"]), int(guess["seen"])),
     )
 
@@ -300,9 +300,9 @@ def _object(table: Table, row: Row | None) -> dict[str, Any] | None:
     return values_object(None if row is None else table.values(row))
 
 
-def _row(table: Table, found: dict[str, Any] | None) -> Row | None:
+def _row(table: Table, values: dict[str, Any] | None) -> Row | None:
     """A row; a column of today that it does not have is absent."""
-    return row_from(found, table.columns)
+    return row_from(values, table.columns)
 
 
 def _pieces(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -29,7 +29,7 @@ from setl.systems.mysql.conflicts.agreement import (
     writes_seen_by_key,
 )
 from setl.systems.mysql.conflicts.contested_rows import ContestedTable
-from setl.systems.mysql.conflicts.outcome import is_found
+from setl.systems.mysql.conflicts.outcome import is_unwritten
 from setl.systems.mysql.conflicts.recent import Numbered, RowReport
 from setl.systems.mysql.conflicts.resolve import Winner, same
 from setl.systems.mysql.conflicts.tables import Decision
@@ -100,7 +100,8 @@ def resolve_histories(
     with connection.cursor(Cursor) as cursor:
         applied = tables.applied_through(cursor, pipeline)
         through = max(
-            (one.version for h in histories for one in (*h.steps, *h.heard, *h.marks)), default=0
+            (one.version for h in histories for one in (*h.steps, *h.writes_seen, *h.marks)),
+            default=0,
         )
         if through <= applied:
             return resolved
@@ -197,7 +198,7 @@ class _Load:
     def forget_processed(self, contested: Sequence[ContestedTable]) -> None:
         """Forget what the source has passed, but for rows of which it tells something here."""
         for one in contested:
-            table, keys = one.table(self._pipeline), {heard.key for heard in one.heard}
+            table, keys = one.table(self._pipeline), {seen.key for seen in one.writes_seen}
             self._remembered[table.name] = recent.stored_of(self._cursor, table, list(keys))
         if self._passed:
             recent.forget_plain(self._cursor, self._pipeline, self._passed)
@@ -205,45 +206,47 @@ class _Load:
     def table(self, contested: ContestedTable) -> Resolved:
         """Resolve the rows of one table."""
         rules, table = contested.rules, contested.table(self._pipeline)
-        said = site_writes_by_key(rules, contested.steps, self._marks, self._before.seen)
-        heard = writes_seen_by_key(rules, contested.heard)
+        theirs = site_writes_by_key(rules, contested.steps, self._marks, self._before.seen)
+        ours = writes_seen_by_key(rules, contested.writes_seen)
         first: dict[Row, Row | None] = {}
         for step in contested.steps:
             first.setdefault(step.key, step.before)
         memory = self._remembered[table.name]
-        memory.update(recent.stored_of(self._cursor, table, list(said.keys() - heard.keys())))
+        memory.update(recent.stored_of(self._cursor, table, list(theirs.keys() - ours.keys())))
         if self._passed:
             memory.update(recent.undecided(self._cursor, table, self._passed))
         held = {one.key: one.row for one in contested.held}
         # In one order for all loads: fewer deadlocks.
-        keys = sorted({*said, *memory, *held}, key=repr)
+        keys = sorted({*theirs, *memory, *held}, key=repr)
         rows = contested.read(self._connection, keys)
         met_by_key: dict[Row, RowOutcome] = {}
         for key in keys:
             old = memory.get(key)
             passed = old is not None and old.number <= self._passed
-            news = NewWrites(
-                said.get(key), first.get(key), heard.get(key), passed, self._position.through
+            new = NewWrites(
+                theirs.get(key), first.get(key), ours.get(key), passed, self._position.through
             )
-            met = row_outcome(rules, rows.get(key), old.memory if old else None, news)
-            if key in held and not news.written:
+            met = row_outcome(rules, rows.get(key), old.memory if old else None, new)
+            if key in held and not new.written:
                 reported = row_read(rules, met.row, met.memory, held[key], self._position.through)
                 met = reported if reported.is_reported else met
             met_by_key[key] = met
         resolved = self._carried_out(contested, rows, met_by_key)
-        self._remember(contested, said, memory, met_by_key)
+        self._remember(contested, theirs, memory, met_by_key)
         return resolved
 
     def read(self, contested: ContestedTable) -> Resolved:
         """Take in rows of one table that were read."""
-        rules, found = contested.rules, {one.key: one.row for one in contested.found}
-        remembered = recent.stored_of(self._cursor, contested.table(self._pipeline), list(found))
-        keys = sorted(found, key=repr)
+        rules, rows_read = contested.rules, {one.key: one.row for one in contested.rows_read}
+        remembered = recent.stored_of(
+            self._cursor, contested.table(self._pipeline), list(rows_read)
+        )
+        keys = sorted(rows_read, key=repr)
         rows = contested.read(self._connection, keys)
         met_by_key: dict[Row, RowOutcome] = {}
         for key in keys:
             memory = remembered[key].memory if key in remembered else None
-            met = row_read(rules, rows.get(key), memory, found[key], self._position.through)
+            met = row_read(rules, rows.get(key), memory, rows_read[key], self._position.through)
             if met.is_reported:
                 met_by_key[key] = met
         resolved = self._carried_out(contested, rows, met_by_key)
@@ -303,20 +306,20 @@ class _Load:
     def _remember(
         self,
         contested: ContestedTable,
-        said: dict[Row, SiteWrites],
+        theirs: dict[Row, SiteWrites],
         memory: dict[Row, Numbered],
         met_by_key: dict[Row, RowOutcome],
     ) -> None:
         reported: list[RowReport] = []
         changed: list[Numbered] = []
         forgotten: list[int] = []
-        for key, one in met_by_key.items():
+        for key, outcome in met_by_key.items():
             old = memory.get(key)
-            if one.is_reported and one.memory is not None:
-                reported.append(_report(key, said.get(key), one.memory))
-            elif old is not None and one.memory is not None:
-                if one.memory != old.memory:
-                    changed.append(Numbered(old.number, one.memory))
+            if outcome.is_reported and outcome.memory is not None:
+                reported.append(_report(key, theirs.get(key), outcome.memory))
+            elif old is not None and outcome.memory is not None:
+                if outcome.memory != old.memory:
+                    changed.append(Numbered(old.number, outcome.memory))
                 continue
             if old is not None:
                 forgotten.append(old.number)
@@ -334,10 +337,12 @@ class _Load:
         )
 
 
-def _report(key: Row, said: SiteWrites | None, memory: RowMemory) -> RowReport:
+def _report(key: Row, theirs: SiteWrites | None, memory: RowMemory) -> RowReport:
     """What is told about a row; of one that was read only if the target's own row stays."""
     ours, left = memory.ours, memory.left
-    read = said is None and is_found(memory.theirs) and ours is not None and is_found(ours)
+    read = (
+        theirs is None and is_unwritten(memory.theirs) and ours is not None and is_unwritten(ours)
+    )
     if read and ours is not None and same(left, ours.row) and not same(left, memory.theirs.row):
         return RowReport(key, memory.theirs, memory, left)
-    return RowReport(key, said, memory)
+    return RowReport(key, theirs, memory)

@@ -17,7 +17,7 @@ from setl.systems.mysql.conflicts.agreement import (
     site_writes_by_key,
     writes_seen_by_key,
 )
-from setl.systems.mysql.conflicts.outcome import found
+from setl.systems.mysql.conflicts.outcome import unwritten
 from setl.systems.mysql.conflicts.resolve import Rules
 from tests.unit.systems.mysql.conflicts.model import Write
 
@@ -105,7 +105,7 @@ def loaded(policy, number, site, other, count, redelivered=0, appearing=()):
         if reached.is_reported:
             after = reached
             if after.row == site.row:
-                news, against = news._replace(said=found(rules, held[-1])), (after.row,)
+                news, against = news._replace(theirs=unwritten(rules, held[-1])), (after.row,)
     row = after.row
     if site.row is None and row is None:
         for one in appearing:
@@ -117,7 +117,7 @@ def loaded(policy, number, site, other, count, redelivered=0, appearing=()):
     if after.is_reported or answers:
         count_reported += 1
         passed = ids[-1] if ids else 0
-        log = (*log, Told(news.said, through if after.is_reported else 0, passed, against))
+        log = (*log, Told(news.theirs, through if after.is_reported else 0, passed, against))
     if after.is_reported:
         memory_id = count_reported
     return Site(
@@ -144,7 +144,7 @@ def table_read(policy, number, site, other):
     if not after.is_reported:
         return site
     stays = after.row == site.row
-    said = found(rules, other.row) if stays else None
+    said = unwritten(rules, other.row) if stays else None
     reported = Told(said, site.read, 0, (site.row,) if stays else (), asks=True)
     return site._replace(
         row=after.row,
