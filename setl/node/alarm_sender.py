@@ -213,7 +213,7 @@ class AlarmSender:
         for pipeline in view.pipelines:
             ident = pipeline.ident
             rules, verify_every = self._rules_of(view, pipeline)
-            found = self._survey.known(ident.channel, ident.pipeline)
+            known = self._survey.known(ident.channel, ident.pipeline)
             yield PipelineFacts(
                 ident.channel,
                 ident.pipeline,
@@ -224,11 +224,11 @@ class AlarmSender:
                 standbys=sum(bool(standby.rank) for standby in pipeline.standbys),
                 rules=rules,
                 verify_every=verify_every,
-                retention=found.retention,
-                expirations=found.expirations,
-                disks=found.disks,
-                cutover=found.cutover,
-                unreachable=found.unreachable,
+                retention=known.retention,
+                expirations=known.expirations,
+                disks=known.disks,
+                cutover=known.cutover,
+                unreachable=known.unreachable,
             )
 
     def _rules_of(self, view: ClusterView, pipeline: PipelineView) -> tuple[Alarms, float | None]:

@@ -138,15 +138,15 @@ def needed_in(answers: Mapping[str, Mapping[str, Any] | None]) -> Iterator[Certi
     Args:
         answers: each live node's status by nid, None if it does not answer.
     """
-    found: dict[tuple[str, ...], CertificateFacts] = {}
+    certificates: dict[tuple[str, ...], CertificateFacts] = {}
     for nid, answer in sorted(answers.items()):
         for seen in (answer or {}).get("zookeeper_certificates") or ():
             facts = CertificateFacts(
                 seen["kind"], str(seen["of"]), (nid,), seen["begins"], seen["expires"]
             )
             key = (facts.kind, facts.of, nid if facts.kind == "client" else "")
-            found[key] = _joined(found.get(key), facts)
-    yield from (found[key] for key in sorted(found))
+            certificates[key] = _joined(certificates.get(key), facts)
+    yield from (certificates[key] for key in sorted(certificates))
 
 
 def expiring_in(

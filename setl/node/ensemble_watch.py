@@ -36,12 +36,14 @@ def certificates_of(
         authorities += [
             max((above, *_signers([below], trusted)), key=_end) for below, above in pairwise(chain)
         ]
-    found = [_seen("client", tls.certificate, min(own, key=_end))] if own else []
-    found += [_seen("server", address, chain[0]) for address, chain in shown.items() if chain]
+    certificates = [_seen("client", tls.certificate, min(own, key=_end))] if own else []
+    certificates += [
+        _seen("server", address, chain[0]) for address, chain in shown.items() if chain
+    ]
     for name in sorted({each.subject for each in authorities}):
         named = (each for each in authorities if each.subject == name)
-        found.append(_seen("authority", name, min(named, key=_end)))
-    return tuple(found)
+        certificates.append(_seen("authority", name, min(named, key=_end)))
+    return tuple(certificates)
 
 
 def _signers(

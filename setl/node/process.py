@@ -93,7 +93,7 @@ class NodeProcess:
         self._snapshot: Snapshot | None = None
         self._prepared_for: Facts | None = None
         self._announcement = Announcement(self._arbiter, self._info, self._clock, self._stopping)
-        self._heard = False  # whether the last tick had an answer to its look
+        self._answered = False  # whether the last tick had an answer to its look
         self._last_cycle: float | None = None  # none begun yet, or none any more
         self._supervisor = Supervisor(
             settings.nid,
@@ -338,7 +338,7 @@ class NodeProcess:
         except Exception as error:  # noqa: BLE001 - a defect; shown in status, and tried again
             self._problem.occurred(error)
         else:
-            if self._heard:  # else nothing was answered that could have gone wrong again
+            if self._answered:  # else nothing was answered that could have gone wrong again
                 self._problem.passed()
             if not self._problem.sentence:
                 return pause
@@ -348,14 +348,14 @@ class NodeProcess:
 
     def _tick(self) -> float:
         """Look, decide and act once; returns seconds after which to look again."""
-        cycle, self._heard = self._settings.cycle, False
+        cycle, self._answered = self._settings.cycle, False
         try:
             self._announcement.renew(busy=self._supervisor.busy)
         except (Unreachable, Conflict) as error:
             _log.debug("ZooKeeper does not answer", extra=fields(error=str(error)))
             return cycle  # the watchdog suspends and aborts without any answer
         snapshot = self._snapshot = look(self._arbiter, self._clock, self._snapshot)
-        self._heard = snapshot.contact is Contact.CONNECTED
+        self._answered = snapshot.contact is Contact.CONNECTED
         self._prepare(snapshot)
         self._lost_channels.seen(snapshot, self._arbiter)
         if self._damaged.seen(snapshot.facts.damaged, f"/nodes/{self._settings.nid}"):

@@ -64,12 +64,12 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _numbers(weights: Mapping[str, Any]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for nid, weight in weights.items():
         try:
             weight_of = float(weight)
         except (TypeError, ValueError, OverflowError):
             continue  # a reference to the environment, which every node could read differently
         if math.isfinite(weight_of):
-            found[str(nid)] = weight_of
-    return found
+            numbers[str(nid)] = weight_of
+    return numbers

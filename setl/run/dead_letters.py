@@ -105,14 +105,14 @@ class DeadLetterHandler:
     def _forget_remapped(self, store: DeadLetterStore) -> None:
         waiting = store.find(self._leadership.key, states=(State.OPEN, State.RETRY))
         # Without a key, a person has seen it, and may have asked for it all the same.
-        found = [x.id for x in waiting if x.key_hash and is_remapped(x, self._router)]
-        if not found:
+        ids = [x.id for x in waiting if x.key_hash and is_remapped(x, self._router)]
+        if not ids:
             return
-        store.forget_keys(found)
+        store.forget_keys(ids)
         self._count(store)
         _log.warning(
             "dead letters are of rows that the channel file maps in another way now",
-            extra=fields(**self._leadership.fields, count=len(found)),
+            extra=fields(**self._leadership.fields, count=len(ids)),
         )
 
     def before_schema_changes(self, entries: Sequence[Entry]) -> None:
@@ -133,7 +133,7 @@ class DeadLetterHandler:
             return
         with self._opened() as store:
             waiting = store.find(self._leadership.key, states=(State.OPEN, State.RETRY))
-            found = [
+            ids = [
                 letter.id
                 for letter in waiting
                 if any(
@@ -141,11 +141,11 @@ class DeadLetterHandler:
                     for target, ddl, renamed in changed
                 )
             ]
-            store.forget_keys(found)
-        if found:
+            store.forget_keys(ids)
+        if ids:
             _log.warning(
                 "after a schema change it is not known any more which rows dead letters are about",
-                extra=fields(**self._leadership.fields, count=len(found)),
+                extra=fields(**self._leadership.fields, count=len(ids)),
             )
 
     def look(self, ticket: Callable[[], LoadTicket], allowed: Callable[[], bool]) -> None:

@@ -286,7 +286,7 @@ class PipelineRun:
             self._work.forget(checkpoint)
             checkpoint = replace(checkpoint, began=True)
         if checkpoint == stored:
-            writer.found(checkpoint)
+            writer.is_stored(checkpoint)
         else:
             # A start at "latest" that is lost in a crash would become a later "latest", and what
             # lies between would never be applied.

@@ -26,12 +26,14 @@ def endpoints_of(
         environment: gives references their values, as it gives them to a node; without it they
             are shown as they are written. Only addresses are read, and no login in one is shown.
     """
-    found: Mapping[str, Any] = {}
+    endpoints: Mapping[str, Any] = {}
     pipelines = channel.definition.get("pipelines")
     for raw in cast("list[Any]", pipelines) if isinstance(pipelines, list) else []:
         if isinstance(raw, Mapping) and cast("Mapping[str, Any]", raw).get("name") == pipeline:
-            found = cast("Mapping[str, Any]", raw)
-    return _endpoint(found.get("source"), environment), _endpoint(found.get("target"), environment)
+            endpoints = cast("Mapping[str, Any]", raw)
+    return _endpoint(endpoints.get("source"), environment), _endpoint(
+        endpoints.get("target"), environment
+    )
 
 
 def _endpoint(value: object, environment: Mapping[str, str] | None) -> str:

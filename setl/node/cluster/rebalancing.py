@@ -59,7 +59,7 @@ def rebalance(arbiter: Arbiter, view: ClusterView, at_most: int | None = None) -
         if ident not in known:
             stays[ident] = "its channel does not name it"
     closed = {nid: why for nid in facts.nodes if (why := why_closed(view, nid))}
-    found = moves(
+    planned = moves(
         facts,
         {
             each.ident: preference_of(facts.channels[each.ident.channel], each.ident.pipeline)
@@ -71,10 +71,10 @@ def rebalance(arbiter: Arbiter, view: ClusterView, at_most: int | None = None) -
     )
     before = leads_of(facts)
     after = dict(before)
-    for move in found:
+    for move in planned:
         after[move.leader] -= 1
         after[move.to] += 1
-    return Rebalance(found, stays, closed, before, after)
+    return Rebalance(planned, stays, closed, before, after)
 
 
 def leads_of(facts: Facts) -> dict[str, int]:

@@ -188,9 +188,9 @@ def _pipeline_view(seen: _Seen, ident: PipelineId) -> PipelineView:
     leader_lock = facts.leader_locks.get(ident)
     preference = preference_of(channel, ident.pipeline)
     decisions = {
-        nid: str(said.get("decision", ""))
+        nid: str(report.get("decision", ""))
         for nid, reports in seen.reports.items()
-        if (said := reports.get(name))
+        if (report := reports.get(name))
     }
     view = PipelineView(
         ident,
@@ -204,8 +204,8 @@ def _pipeline_view(seen: _Seen, ident: PipelineId) -> PipelineView:
     )
     if leader_lock is None:
         return view
-    said = seen.reports.get(leader_lock.nid, {}).get(name, {})
-    figures: dict[str, Any] = said.get("figures", {})
+    report = seen.reports.get(leader_lock.nid, {}).get(name, {})
+    figures: dict[str, Any] = report.get("figures", {})
     return replace(
         view,
         leader=leader_lock.nid,

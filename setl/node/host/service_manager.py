@@ -93,13 +93,15 @@ class Systemd:
         self._clock = clock
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.settimeout(0)
-        self._said = ""
+        self._last_status = ""
         self._last_ping: float | None = None
         self._failed = False
 
     def starting(self, sentence: str) -> None:
         """See `ServiceManager.starting`."""
-        self._send(f"EXTEND_TIMEOUT_USEC={_MORE_SECONDS * 1_000_000}", *self._news(sentence))
+        self._send(
+            f"EXTEND_TIMEOUT_USEC={_MORE_SECONDS * 1_000_000}", *self._status_if_new(sentence)
+        )
 
     def ready(self) -> None:
         """See `ServiceManager.ready`."""
@@ -110,21 +112,23 @@ class Systemd:
         now = self._clock.monotonic()
         if self._last_ping is None or now - self._last_ping >= self._every:
             self._last_ping = now
-            self._send(*(("WATCHDOG=1",) if self._watched else ()), *self._news(sentence()))
+            self._send(
+                *(("WATCHDOG=1",) if self._watched else ()), *self._status_if_new(sentence())
+            )
 
     def hangs(self, sentence: str) -> None:
         """See `ServiceManager.hangs`."""
-        self._send(*self._news(sentence))
+        self._send(*self._status_if_new(sentence))
 
     def stopping(self) -> None:
         """See `ServiceManager.stopping`."""
-        self._send("STOPPING=1", *self._news("hands over what it leads"))
+        self._send("STOPPING=1", *self._status_if_new("hands over what it leads"))
 
-    def _news(self, sentence: str) -> tuple[str, ...]:
+    def _status_if_new(self, sentence: str) -> tuple[str, ...]:
         line = " ".join(sentence.split())
-        if line == self._said:
+        if line == self._last_status:
             return ()
-        self._said = line
+        self._last_status = line
         return (f"STATUS={line}",)
 
     def _send(self, *lines: str) -> None:
@@ -134,7 +138,7 @@ class Systemd:
             self._socket.sendto("\n".join(lines).encode(), self._address)
         except OSError as error:
             # All is due again. Nothing else can be done about it.
-            self._said, self._last_ping = "", None
+            self._last_status, self._last_ping = "", None
             if not self._failed:
                 _log.warning(
                     "the service manager cannot be notified of this process's state",

@@ -54,14 +54,14 @@ def networks(text: str) -> tuple[Network, ...]:
     Raises:
         ValueError: one is something else.
     """
-    found: list[Network] = []
+    parsed: list[Network] = []
     for each in items(text):
         try:
-            found.append(ipaddress.ip_network(each))
+            parsed.append(ipaddress.ip_network(each))
         except ValueError:
             wanted = "must be addresses or networks, such as 10.0.0.9,10.1.0.0/16"
             raise ValueError(wanted) from None
-    return tuple(found)
+    return tuple(parsed)
 
 
 def host_names(text: str) -> tuple[str, ...]:

@@ -200,18 +200,18 @@ def leader(now: Moment, name: str) -> Reply:
 
 def standby(now: Moment, name: str) -> Reply:
     """Whether this node could take a pipeline over that it does not lead."""
-    found = find(name, now)
-    if isinstance(found, Reply):
-        return found
-    nid, line, why = now.status.nid, _line(now, found), _unfit(now)
+    ident = find(name, now)
+    if isinstance(ident, Reply):
+        return ident
+    nid, line, why = now.status.nid, _line(now, ident), _unfit(now)
     if line is not None and line.mine:
-        why = f"{nid} leads {found}"
-    elif channel := now.facts.channels.get(found.channel):
-        never = preference_of(channel, found.pipeline).why_never(nid, now.status.serves)
+        why = f"{nid} leads {ident}"
+    elif channel := now.facts.channels.get(ident.channel):
+        never = preference_of(channel, ident.pipeline).why_never(nid, now.status.serves)
         why = (
-            f"{nid} never leads {found}: {never}" if never else why or _not_ready_reason(now, found)
+            f"{nid} never leads {ident}: {never}" if never else why or _not_ready_reason(now, ident)
         )
-    return _reply(why, _leadership_of(now, found))
+    return _reply(why, _leadership_of(now, ident))
 
 
 def find(name: str, now: Moment) -> PipelineId | Reply:

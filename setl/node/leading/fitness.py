@@ -71,7 +71,7 @@ class Fitness:
             file = resolve_and_parse(definition, self._environment)
         except ChannelFileError as error:
             return {"": "; ".join(f"{p.message} ({p.path or 'the file'})" for p in error.problems)}
-        found: dict[str, str] = {}
+        by_pipeline: dict[str, str] = {}
         for pipeline in file.pipelines:
             ends = {"source": pipeline.source, "target": pipeline.target}
             missing = [
@@ -81,8 +81,8 @@ class Fitness:
                 if not os.access(path, os.R_OK)
             ]
             if missing:
-                found[pipeline.name] = "; ".join(missing)
-        return found
+                by_pipeline[pipeline.name] = "; ".join(missing)
+        return by_pipeline
 
 
 def _files(location: str, value: object) -> Iterator[tuple[str, str]]:

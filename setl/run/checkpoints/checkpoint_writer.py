@@ -46,14 +46,14 @@ class CheckpointWriter:
         self._clock = clock
         self._saved_at = self._wrote_at = clock.monotonic()
 
-    def found(self, checkpoint: Checkpoint) -> None:
+    def is_stored(self, checkpoint: Checkpoint) -> None:
         """This is what is stored."""
         self.last, self._saved_at = checkpoint, self._clock.monotonic()
 
     def moved(self, checkpoint: Checkpoint) -> None:
         """Store where to begin instead; raises what `CheckpointStore.store` raises."""
         self._store.store(checkpoint, self._epoch)
-        self.found(checkpoint)
+        self.is_stored(checkpoint)
 
     def wrote(self) -> None:
         """Something was written to the target."""
@@ -75,7 +75,7 @@ class CheckpointWriter:
         started = self._clock.monotonic()
         self._progress.at_stage(Stage.CHECKPOINT)
         self._store.store(checkpoint, self._epoch)
-        self.found(checkpoint)
+        self.is_stored(checkpoint)
         self._progress.add_time("checkpoint", self._saved_at - started)
 
     def save_if_due(self, reached: Checkpoint | None, interval: float) -> bool:

@@ -238,17 +238,17 @@ class LoadJob:
     ) -> TransformPlan:
         """The plan without the rows on which expressions fail; raises if that was not it."""
         failure = self._spark_error(error)
-        found: dict[tuple[int, Row, int], DataError] = {}
+        faulty: dict[tuple[int, Row, int], DataError] = {}
         if plan.isolates and isinstance(failure, DataError) and len(plan.excluded) < MOST_FAULTY:
             # Expressions are evaluated before anything is loaded, so nothing was.
             for position, items in work.by_branch.items():
                 cut, branch = insert_partitions(items, tasks), self._branches[position]
-                found.update(faulty_rows(branch, plan, cut, self._spark_error))
-        if not found:
+                faulty.update(faulty_rows(branch, plan, cut, self._spark_error))
+        if not faulty:
             # Spark reports a failed job while other tasks of it still run, for seconds.
             self._state.abandoned = self._state.abandoned or self._state.may_write
             raise failure from error
-        return replace(plan, excluded={**plan.excluded, **found})
+        return replace(plan, excluded={**plan.excluded, **faulty})
 
     def _begin(self, estimated: int, ticket: LoadTicket) -> int:
         """Name the jobs of this thread after the pipeline; returns how many tasks are worth it."""

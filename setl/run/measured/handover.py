@@ -37,12 +37,12 @@ class HandoverTracker:
         self.cost: HandoverCost | None = None
         self._handover: _Handover | None = None
         self._stored_at: float | None = None
-        self._found = False
+        self._checkpoint_found = False
 
     def found_checkpoint(self, stored_at: float | None) -> None:
         """See `setl.run.measured.progress.Progress.found_checkpoint`."""
-        if not self._found:
-            self._found, self._stored_at = True, stored_at
+        if not self._checkpoint_found:
+            self._checkpoint_found, self._stored_at = True, stored_at
 
     def took_over(self, through: int, *, counted: bool) -> None:
         """See `setl.run.measured.progress.Progress.took_over`."""

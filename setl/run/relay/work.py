@@ -96,22 +96,22 @@ class RelayWork:
 
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Work.begin`; goes by what is in the topic."""
-        found = resumption(checkpoint, self._tails, exact=self._exact, spread=self._spread)
-        if found.reason:
+        resumed = resumption(checkpoint, self._tails, exact=self._exact, spread=self._spread)
+        if resumed.reason:
             _log.warning(
                 "relay goes on from the topic's last records",
                 extra=fields(
                     **self._leadership.fields,
-                    reason=found.reason,
-                    position=str(found.checkpoint),
+                    reason=resumed.reason,
+                    position=str(resumed.checkpoint),
                     checkpoint=str(checkpoint),
                 ),
             )
-        self._sequencer = self._sequencer_at(found.checkpoint, found.tails)
+        self._sequencer = self._sequencer_at(resumed.checkpoint, resumed.tails)
         self._progress.took_over(0, counted=False)
         self._sealed = checkpoint
         self._beat_at = self._clock.monotonic() - self._heartbeat  # at once
-        return found.checkpoint
+        return resumed.checkpoint
 
     @property
     def targets(self) -> KnownTargets:

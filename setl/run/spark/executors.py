@@ -77,13 +77,13 @@ def wait_for_executors(
     Returns:
         Whether there is one; False if it was told to give up.
     """
-    said = monotonic()
+    logged_at = monotonic()
     while not stopping():
         with suppress(Py4JError):  # of a context that has ended, which is watched for elsewhere
             if executors(context):
                 return True
-        if monotonic() - said >= _SAY_SECONDS:
-            said = monotonic()
+        if monotonic() - logged_at >= _SAY_SECONDS:
+            logged_at = monotonic()
             _log.warning(
                 "Spark gives this node no executors",
                 extra=fields(
@@ -121,20 +121,21 @@ def check_executors(context: SparkContext) -> None:
             f"Spark's workers cannot run setl's tasks: {wrong.group(0).strip()}", hint=_HINT
         ) from error
     own = _look().versions
-    for one in {found.host: found for found in seen}.values():
-        missing = [name for name, version in one.versions.items() if version is None]
+    for worker in {each.host: each for each in seen}.values():
+        missing = [name for name, version in worker.versions.items() if version is None]
         if missing:
             raise ConfigurationError(
-                f"the Python of Spark's worker on {one.host} lacks {', '.join(missing)}", hint=_HINT
+                f"the Python of Spark's worker on {worker.host} lacks {', '.join(missing)}",
+                hint=_HINT,
             )
-        others = {n: v for n, v in one.versions.items() if v != own[n]}
+        others = {n: v for n, v in worker.versions.items() if v != own[n]}
         if others:
             _log.warning(
                 "a Spark worker has other versions of libraries than this node",
                 extra=fields(
-                    host=one.host,
-                    there=", ".join(f"{n} {v}" for n, v in others.items()),
-                    here=", ".join(f"{n} {own[n]}" for n in others),
+                    host=worker.host,
+                    worker=", ".join(f"{n} {v}" for n, v in others.items()),
+                    driver=", ".join(f"{n} {own[n]}" for n in others),
                 ),
             )
 

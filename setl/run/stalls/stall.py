@@ -148,7 +148,7 @@ def _explained(
     seen: Situation, stage: Stage, seconds: float, retrying: Retrying | None, limit: float
 ) -> Stall:
     """The first reason that holds, from the surest to the vaguest."""
-    found = (
+    cause = (
         _arbiter(seen)
         or _target(seen, stage, retrying, limit)
         or _spark(seen, stage)
@@ -156,11 +156,11 @@ def _explained(
         or _task(seen, stage)
     )
     where = stage
-    if found is None and seen.queue.full:
-        found = Reason.BACK_PRESSURE, f"nothing goes on before this {stage.value} has ended"
-    if found is None:
-        found = Reason.UNKNOWN, _nothing_found(seen)
-    reason, detail = found
+    if cause is None and seen.queue.full:
+        cause = Reason.BACK_PRESSURE, f"nothing goes on before this {stage.value} has ended"
+    if cause is None:
+        cause = Reason.UNKNOWN, _nothing_seen(seen)
+    reason, detail = cause
     if reason is Reason.TASK_SLOW and _transforms(seen):
         where = Stage.TRANSFORM
     more: list[str] = []
@@ -313,7 +313,7 @@ def _attempts(retrying: Retrying) -> str:
     return f"{failed}, {alike}: {retrying.error}"
 
 
-def _nothing_found(seen: Situation) -> str:
+def _nothing_seen(seen: Situation) -> str:
     if seen.target is None:
         return ""
     return seen.target.blind or f"{seen.target.name} answers and runs nothing for it"

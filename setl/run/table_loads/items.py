@@ -85,7 +85,9 @@ def tables_of(load: TableLoad, mapped: Sequence[MappedTable]) -> list[str]:
     return [table.text for table in mapped if not load.tables or table.text in wanted]
 
 
-def check_request(request: LoadRequest, mapped: Sequence[MappedTable], there: SourceTables) -> None:
+def check_request(
+    request: LoadRequest, mapped: Sequence[MappedTable], source: SourceTables
+) -> None:
     """See whether a request can be carried out.
 
     Raises:
@@ -104,7 +106,7 @@ def check_request(request: LoadRequest, mapped: Sequence[MappedTable], there: So
     if not request.narrowed:
         return
     tables = request.tables or tuple(names)
-    readers = there.readers([names[name] for name in tables])
+    readers = source.readers([names[name] for name in tables])
     for name, reader in zip(tables, readers, strict=True):
         if reader is None:
             continue
@@ -129,7 +131,7 @@ def ranges_of(
     load: TableLoad,
     mapped: Mapping[str, MappedTable],
     where: str,
-    there: SourceTables,
+    source: SourceTables,
     size: StepSize,
     *,
     joined: Collection[tuple[str, str]] = (),
@@ -142,7 +144,7 @@ def ranges_of(
         load: how far it has come.
         mapped: the tables that it wants, by ``schema.table``.
         where: condition for its rows, "" for all.
-        there: the tables at the source.
+        source: the tables at the source.
         size: how much to read, and as of when.
         joined: targets that rows of several tables go to.
 
@@ -156,7 +158,7 @@ def ranges_of(
         if budget <= 0 or len(items) >= size.items:
             break
         table = mapped[name]
-        (reader,) = there.readers([table.name])
+        (reader,) = source.readers([table.name])
         after = load.after if load.table == name else None
         routes = table.routes
         if reader is not None and not reader.schema.key and after is None:
@@ -218,7 +220,7 @@ def keys_of(
     load: TableLoad,
     mapped: Mapping[str, MappedTable],
     request: LoadRequest,
-    there: SourceTables,
+    source: SourceTables,
     size: StepSize,
 ) -> Step:
     """The next keys of a request; arguments and errors as `ranges_of`."""
@@ -226,7 +228,7 @@ def keys_of(
     if not load.left([table.text]):
         return Step([], load)
     done = int(str(load.after[0])) if load.after else 0
-    (reader,) = there.readers([table.name])
+    (reader,) = source.readers([table.name])
     given = request.keys[done : done + max(size.least, size.rows)]
     done += len(given)
     moved = load.at(table.text, (done,) if done < len(request.keys) else None, len(given))

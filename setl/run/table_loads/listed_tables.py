@@ -69,17 +69,17 @@ class ListedTables:
 
     def relist(self) -> None:
         """Ask the source. Raises SetlError."""
-        with self.opened() as there:
-            self._list(there)
+        with self.opened() as source:
+            self._list(source)
 
-    def list_if_old(self, there: SourceTables) -> None:
+    def list_if_old(self, source: SourceTables) -> None:
         """Ask the source if that is long ago. Raises SetlError."""
         if self._clock.monotonic() - self._listed > _NEWS_SECONDS:
-            self._list(there)
+            self._list(source)
 
-    def _list(self, there: SourceTables) -> None:
-        self.mapped, self._sizes = [], there.sizes()
-        for name in there.names():
+    def _list(self, source: SourceTables) -> None:
+        self.mapped, self._sizes = [], source.sizes()
+        for name in source.names():
             # Rows of nested tables are seen in the documents of the table they belong to.
             routes = tuple(r for r in self._router.route(*name) if not r.nests(*name))
             if routes:

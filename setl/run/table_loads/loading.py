@@ -211,7 +211,7 @@ class TableLoading:
 
     def due(self, load: TableLoad | None) -> bool:
         """Whether `step` has anything to do, as far as is known."""
-        if self._queue.has_news:
+        if self._queue.has_changed:
             return True
         if load is not None and not load.ended:
             request = self._queue.of(load)
@@ -330,15 +330,15 @@ class TableLoading:
     def _prepare(self, load: TableLoad) -> None:
         """Learn what a load needs to know of the tables."""
         self._tables.relist()
-        named, there = self._tables.routes_of(load), [table.name for table in self._tables.mapped]
-        self._one_by_one = with_targets_of_their_own(named, there, self._router)
+        named, names = self._tables.routes_of(load), [table.name for table in self._tables.mapped]
+        self._one_by_one = with_targets_of_their_own(named, names, self._router)
         self._reported.expect(load, self._queue.of(load))
 
     def _reason_to_reload(self, load: TableLoad) -> str:
-        there = {table.text for table in self._tables.mapped}
+        existing = {table.text for table in self._tables.mapped}
         if not load.goes_on:
             return ""
-        return reason_to_reload(load, there.__contains__) or doubt_of_actions(load)
+        return reason_to_reload(load, existing.__contains__) or doubt_of_actions(load)
 
     def _end(self, load: TableLoad) -> TableLoad:
         self._one_by_one, self._waiting = (), None
@@ -363,15 +363,15 @@ class TableLoading:
         load = reached.load
         assert load is not None
         try:
-            with self._tables.opened() as there:
-                if not self._may_step(there):
+            with self._tables.opened() as source:
+                if not self._may_step(source):
                     self._reported.publish(load)
                     return None
-                step = self._next(reached, load, request, there)
+                step = self._next(reached, load, request, source)
                 if step.refused:  # also where it is all that was asked for
                     self._warn_of_keys(step.refused)
                 if not step.items and not step.load.left(self._tables.names_of(load)):
-                    return self._round_is_over(step.load, there)
+                    return self._round_is_over(step.load, source)
             if not step.items:
                 return step.load
             if not allowed():
@@ -397,8 +397,8 @@ class TableLoading:
         read_to = None if self._latest is None else self._latest()  # what was read is before that
         return replace(step.load, rows=load.rows + report.rows, read_to=read_to)
 
-    def _may_step(self, there: SourceTables) -> bool:
-        if not self._throttle.may_step(there.busy, self._replica):
+    def _may_step(self, source: SourceTables) -> bool:
+        if not self._throttle.may_step(source.busy, self._replica):
             return False
         if self._unpassed is not None and self._unpassed() > _MOST_UNPASSED:
             self._throttle.wait_for(f"the opposite pipeline {self._back} has rows to read")
@@ -406,11 +406,15 @@ class TableLoading:
         return True
 
     def _next(
-        self, reached: Checkpoint, load: TableLoad, request: LoadRequest | None, there: SourceTables
+        self,
+        reached: Checkpoint,
+        load: TableLoad,
+        request: LoadRequest | None,
+        source: SourceTables,
     ) -> Step:
-        self._tables.list_if_old(there)
+        self._tables.list_if_old(source)
         if request is not None and request.id != self._checked:
-            check_request(request, self._tables.mapped, there)
+            check_request(request, self._tables.mapped, source)
             if request.into_empty and not load.table:
                 self._check_empty(load)
             self._checked = request.id
@@ -420,9 +424,9 @@ class TableLoading:
         position, back = ShownPosition.of(reached), self._back
         size = StepSize(rows, at_once, _LEAST_ROWS, _MOST_ITEMS, position, back)
         if request is not None and request.keys:
-            return keys_of(load, mapped, request, there, size)
+            return keys_of(load, mapped, request, source, size)
         where = request.where if request else ""
-        return ranges_of(load, mapped, where, there, size, joined=self._tables.joined)
+        return ranges_of(load, mapped, where, source, size, joined=self._tables.joined)
 
     def _warn_of_keys(self, refused: Sequence[str]) -> None:
         shown = "; ".join(refused[:_REFUSED])
@@ -445,19 +449,19 @@ class TableLoading:
     def _broken_off(self, load: TableLoad) -> TableLoad:
         """No more is read. Rows that are in may be ahead of the stream, which has to come there."""
         if load.reads:
-            with self._tables.opened() as there:
-                load = self._all_is_read(load, there)
+            with self._tables.opened() as source:
+                load = self._all_is_read(load, source)
         self._reported.publish(load)
         return load
 
-    def _round_is_over(self, load: TableLoad, there: SourceTables) -> TableLoad:
+    def _round_is_over(self, load: TableLoad, source: SourceTables) -> TableLoad:
         if load.again:
             self._prepare(load.next_round)  # other rows are in each other's way now
             return load.next_round
-        return self._all_is_read(load, there)
+        return self._all_is_read(load, source)
 
-    def _all_is_read(self, load: TableLoad, there: SourceTables) -> TableLoad:
-        end = self._stream_end(there)
+    def _all_is_read(self, load: TableLoad, source: SourceTables) -> TableLoad:
+        end = self._stream_end(source)
         return replace(load, until=end.position, until_time=end.time, read_to=None)
 
     def _refused(
@@ -466,8 +470,8 @@ class TableLoading:
         """A table may have changed, and the target is to follow when the stream comes there."""
         if self._refusals.may_skip(error):
             self._tables.relist()
-            with self._tables.opened() as there:
-                self._waiting = self._stream_end(there)
+            with self._tables.opened() as source:
+                self._waiting = self._stream_end(source)
             _log.info(
                 "loading tables waits for the stream",
                 extra=self._fields(load=load.id, error=error.message),
@@ -479,9 +483,9 @@ class TableLoading:
         _log.warning("tables are not loaded", extra=self._fields(load=load.id, error=str(error)))
         return self._broken_off(replace(load, error=str(error)))
 
-    def _stream_end(self, there: SourceTables) -> StreamEnd:
+    def _stream_end(self, source: SourceTables) -> StreamEnd:
         if self._latest is None:
-            return StreamEnd(None, there.now())
+            return StreamEnd(None, source.now())
         return StreamEnd(self._latest(), 0.0)
 
     def _fields(self, **values: object) -> dict[str, object]:

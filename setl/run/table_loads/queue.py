@@ -44,17 +44,17 @@ class LoadQueue:
         self._leadership = leadership
         self._clock = clock
         self._seen: list[LoadRequest] = []
-        self._news = threading.Event()
-        self._news.set()
+        self._changed = threading.Event()
+        self._changed.set()
 
     def look_again(self) -> None:
         """Requests may have changed, or one can be answered; from any thread."""
-        self._news.set()
+        self._changed.set()
 
     @property
-    def has_news(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether `look` is to be called."""
-        return self._news.is_set()
+        return self._changed.is_set()
 
     def look(self, load: TableLoad | None) -> bool:
         """Look at the requests if they may have changed, and answer that of a load that is over.
@@ -67,32 +67,32 @@ class LoadQueue:
         Returns:
             False if they cannot be seen now; then nothing is to be begun.
         """
-        if not self._news.is_set():
+        if not self._changed.is_set():
             return True
-        self._news.clear()
+        self._changed.clear()
         try:
             self._seen = self._looked(load)
         except TransientError as error:
             extra = fields(**self._leadership.fields, error=error.message)
             _log.debug("requests to load tables not seen", extra=extra)
-            self._news.set()
+            self._changed.set()
             return False
         return True
 
     def _looked(self, load: TableLoad | None) -> list[LoadRequest]:
-        found = list(self._requests.unanswered())
-        asked = {name for r in found if r.reason == START for name in r.entries}
+        requests = list(self._requests.unanswered())
+        asked = {name for r in requests if r.reason == START for name in r.entries}
         missing = [n for n in load_choice.missing_entries(load, self._wanted) if n not in asked]
         if missing:
             now = self._clock.now()
             made = LoadRequest(entries=tuple(missing), reason=START, by="setl", sent=now)
-            found.append(self._requests.add(made))
+            requests.append(self._requests.add(made))
         if load is not None and load.ended:
-            for request in [r for r in found if load_choice.carries_out(load, r)]:
+            for request in [r for r in requests if load_choice.carries_out(load, r)]:
                 state, text = load_choice.outcome(load)
                 self._requests.answer(request, state, text, rows=load.rows, at=load.ended)
-                found.remove(request)
-        return found
+                requests.remove(request)
+        return requests
 
     def of(self, load: TableLoad) -> LoadRequest | None:
         """The request that a load carries out, None if it is not there."""

@@ -119,7 +119,7 @@ def read_again(load: TableLoad, entry: Entry, wants: Callable[[str], bool]) -> T
     return load.with_again(change.again, tuple((name, origins.get(name, name)) for name in taken))
 
 
-def mixed(load: TableLoad, there: Callable[[str], bool]) -> tuple[str, ...]:
+def mixed(load: TableLoad, exists: Callable[[str], bool]) -> tuple[str, ...]:
     """Tables that may have kept rows of another one in the target.
 
     A table that took the name of another one may have been read before the stream came there, so
@@ -128,17 +128,17 @@ def mixed(load: TableLoad, there: Callable[[str], bool]) -> tuple[str, ...]:
 
     Args:
         load: a load of which all rows are read.
-        there: whether it is about a table, and the source has it, by ``schema.table``.
+        exists: whether it is about a table, and the source has it, by ``schema.table``.
     """
     taken = dict(load.origins)
     return tuple(
-        now for now, before in load.origins if there(now) and (there(before) or before in taken)
+        now for now, before in load.origins if exists(now) and (exists(before) or before in taken)
     )
 
 
-def reason_to_reload(load: TableLoad, there: Callable[[str], bool]) -> str:
+def reason_to_reload(load: TableLoad, exists: Callable[[str], bool]) -> str:
     """What to say of `mixed` tables, "" if there are none."""
-    names = mixed(load, there)
+    names = mixed(load, exists)
     if not names:
         return ""
     tables = " ".join(f"--table {name}" for name in names)

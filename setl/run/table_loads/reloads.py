@@ -29,18 +29,18 @@ class Reloads:
     tables: Callable[[], AbstractContextManager[SourceTables] | None]
     router: Router
 
-    def __call__(self, name: str, load: TableLoad | None, *, there: bool) -> bool:
+    def __call__(self, name: str, load: TableLoad | None, *, exists: bool) -> bool:
         """Whether every table of the source that goes to a target is yet to be read as a whole.
 
         Args:
             name: the target, ``schema.table`` or an index.
             load: the load of tables that is under way, or the last one.
-            there: whether there is something under that name, so that it may have rows.
+            exists: whether there is something under that name, so that it may have rows.
 
         Raises:
             SetlError: the requests or the source cannot be asked.
         """
-        asked = [r for r in self.requests.unanswered() if not (r.into_empty and there)]
+        asked = [r for r in self.requests.unanswered() if not (r.into_empty and exists)]
         wide = [r for r in asked if r.state is RequestState.WAITING and not r.narrowed]
         begun = load is not None and load.reads and load.goes_on and not load.narrowed
         mine = [r for r in asked if load is not None and load_choice.carries_out(load, r)]

@@ -113,14 +113,14 @@ class StoredLoadRequests:
         raise TransientError("a request to load tables keeps being changed", pipeline=self._name)
 
     def _read(self) -> list[tuple[StoredLoad, LoadRequest]]:
-        found: list[tuple[StoredLoad, LoadRequest]] = []
+        requests: list[tuple[StoredLoad, LoadRequest]] = []
         for stored in self._asked(lambda: self._arbiter.loads.all(self._pipeline)):
             try:
                 request = LoadRequest.from_json(stored.id, stored.value, stored.revision)
             except (KeyError, TypeError, ValueError):
                 continue  # of a later version; nobody here can carry it out
-            found.append((stored, request))
-        return found
+            requests.append((stored, request))
+        return requests
 
     def _asked(self, question: Callable[[], _Answer]) -> _Answer:
         try:

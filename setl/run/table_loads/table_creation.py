@@ -68,20 +68,20 @@ class TableCreating:
                 hint="Name it: `database:` in the source of the channel file",
                 pipeline=self.leadership.key,
             )
-        with opened as there:
+        with opened as source:
             tables = [
                 NewTable(name, route, loaded=load.takes(name))
-                for name in there.names()
+                for name in source.names()
                 for route in self.router.route(*name)
                 if route.create and not route.nests(*name)
             ]
             if self.check is not None:
                 self.check({table.route.target for table in tables})
-            describe = partial(self._described, there)
+            describe = partial(self._described, source)
             latest = partial(self._end, ticket) if asks_end else None
 
             def will_reload(target: tuple[str, str]) -> bool:
-                return self.will_reload(target_name(target), load.load, there=False)
+                return self.will_reload(target_name(target), load.load, exists=False)
 
             ran = self.creation.create(ticket, tables, describe, latest, will_reload)
         self._report("target table created", ran)
@@ -101,12 +101,12 @@ class TableCreating:
             position = fields(**self.leadership.fields, ran=statement[:_SHOWN])
             _log.info(message, extra=position)
 
-    def _described(self, there: SourceTables, table: NewTable) -> Description | None:
+    def _described(self, source: SourceTables, table: NewTable) -> Description | None:
         route = table.route
         if route.documents is not None:
-            schema = there.documents(route.documents).schema
+            schema = source.documents(route.documents).schema
         else:
-            (reader,) = there.readers([table.name])
+            (reader,) = source.readers([table.name])
             if reader is None:
                 return None
             schema = reader.schema

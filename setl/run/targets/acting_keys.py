@@ -77,7 +77,7 @@ class ActingKeys:
         self._codec = codec
         self._keys = keys
         self._passes = passes
-        self._found: KeysFound | None = None
+        self._keys_found: KeysFound | None = None
         self._related = _Related(())
         self._sure = False
 
@@ -143,7 +143,7 @@ class ActingKeys:
 
     @property
     def _acting(self) -> Sequence[ActingKey]:
-        return () if self._found is None else self._found.acting
+        return () if self._keys_found is None else self._keys_found.acting
 
     @property
     def known(self) -> KnownTargets:
@@ -165,7 +165,7 @@ class ActingKeys:
         """
         if self._keys is None or self._sure:
             return
-        if self._found is None:
+        if self._keys_found is None:
             self._take(self._keys.find(checkpoint.targets if self._passes else ()))
         elif self.after_changes():
             raise TransientError("foreign keys with actions have come: what follows is read again")
@@ -180,7 +180,7 @@ class ActingKeys:
         if self._keys is None:
             return False
         self._sure = False  # whatever happens, until it is known
-        before, related = self._found or KeysFound(), self._related
+        before, related = self._keys_found or KeysFound(), self._related
         # What has come since is of the stream, whatever the source has by now.
         through_stream = (self.known, before.all) if self._passes else ((), None)
         found = self._keys.find(*through_stream)
@@ -195,9 +195,9 @@ class ActingKeys:
             )
         return not self._related.within(related)
 
-    def _take(self, found: KeysFound) -> None:
-        self._found = found
-        self._related = _Related(found.acting)
+    def _take(self, keys: KeysFound) -> None:
+        self._keys_found = keys
+        self._related = _Related(keys.acting)
         self._sure = True
 
     def moves(self, rows: Sequence[RoutedRows]) -> tuple[KeyMove, ...]:
@@ -228,26 +228,26 @@ class ActingKeys:
         Args:
             rows: of a batch that acts.
         """
-        found: set[Name] = set()
+        tables: set[Name] = set()
         for entry, _ in rows:
             name = (entry.schema, entry.table)
             reported = self._codec.operation(next(single_entries(self._codec, entry)).payload)
             if reported == (Op.DELETE, True):
-                found |= self._below(self._children(name))
+                tables |= self._below(self._children(name))
             elif reported is not None and reported[0] is Op.UPDATE and name in self._related.moving:
-                found |= self._below({name})
-        return tuple(sorted(".".join(name) for name in found))
+                tables |= self._below({name})
+        return tuple(sorted(".".join(name) for name in tables))
 
     def _children(self, parent: Name) -> set[Name]:
         return {key.child for key in self._acting if key.parent == parent}
 
     def _below(self, tables: Collection[Name]) -> set[Name]:
-        found = set[Name]()
+        below = set[Name]()
         left = set(tables)
         while left:
-            left = {child for name in left for child in self._children(name)} - found
-            found |= left
-        return found
+            left = {child for name in left for child in self._children(name)} - below
+            below |= left
+        return below
 
 
 def _indexes(schema: RowSchema, columns: Collection[str]) -> list[int]:

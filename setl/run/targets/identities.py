@@ -41,7 +41,7 @@ Ask = Callable[[Collection[str]], Mapping[str, Identity]]
 class WillReload(Protocol):
     """Tells whether all rows of a target are about to be loaded."""
 
-    def __call__(self, name: str, load: TableLoad | None, *, there: bool) -> bool:
+    def __call__(self, name: str, load: TableLoad | None, *, exists: bool) -> bool:
         """See `setl.run.table_loads.reloads.Reloads`."""
         ...
 
@@ -155,23 +155,23 @@ class Identities:
             _log.debug("targets not looked at", extra=fields(error=str(error)))
 
     def _look(self, names: Collection[str]) -> None:
-        found = self._ask(names)
-        self._refuse_several(found)
-        others = [name for name in names if not self._take(name, found.get(name))]
+        identities = self._ask(names)
+        self._refuse_several(identities)
+        others = [name for name in names if not self._take(name, identities.get(name))]
         if not others:
             return
         self._sleep(_AGAIN_SECONDS)
-        found = self._ask(others)
+        identities = self._ask(others)
         for name in others:
-            if not self._take(name, found.get(name)):
-                raise self._replaced(name, found.get(name))
+            if not self._take(name, identities.get(name)):
+                raise self._replaced(name, identities.get(name))
 
-    def _refuse_several(self, found: Mapping[str, Identity]) -> None:
+    def _refuse_several(self, identities: Mapping[str, Identity]) -> None:
         """Refuse aliases of several indexes, as after a rollover.
 
         A row that changes would be written into one of them, and stay as it was in another.
         """
-        for name, identity in found.items():
+        for name, identity in identities.items():
             if identity.several:
                 raise ConfigurationError(
                     f"the alias {name} stands for {len(identity.several)} indexes:"
@@ -196,36 +196,36 @@ class Identities:
                     pipeline=self._leadership.key,
                 )
 
-    def _take(self, name: str, found: Identity | None) -> bool:
+    def _take(self, name: str, current: Identity | None) -> bool:
         """Know what was found; False if it is another one than before."""
         stored = self._known.get(name)
         before = None if stored is None else Identity.of(stored)
-        if before is not None and (found is None or found.id != before.id):
-            moved = found is not None and found.alias and found.name != before.name
+        if before is not None and (current is None or current.id != before.id):
+            moved = current is not None and current.alias and current.name != before.name
             self._others += 1
             if moved:
-                _log.warning("an alias stands for another index", extra=self._fields(name, found))
-            elif self._will_reload(name, self._load, there=found is not None):
+                _log.warning("an alias stands for another index", extra=self._fields(name, current))
+            elif self._will_reload(name, self._load, exists=current is not None):
                 _log.warning(
-                    "a target is another one, and is reloaded", extra=self._fields(name, found)
+                    "a target is another one, and is reloaded", extra=self._fields(name, current)
                 )
             else:
                 return False
         first = name not in self._looked
         self._looked[name] = self._clock.monotonic()
         self._written.discard(name)
-        if found is None:
+        if current is None:
             self._known.pop(name, None)
         else:
             if first:
                 self._known.pop(name, None)  # to stand last
-            self._known[name] = found.stored
+            self._known[name] = current.stored
         return True
 
-    def _replaced(self, name: str, found: Identity | None) -> TargetReplacedError:
+    def _replaced(self, name: str, current: Identity | None) -> TargetReplacedError:
         key, channel = self._leadership.key, self._leadership.channel
-        what = "is gone" if found is None else "was replaced: it is another one of the same name"
-        delete = "" if found is None else "Delete it if something has made it again. "
+        what = "is gone" if current is None else "was replaced: it is another one of the same name"
+        delete = "" if current is None else "Delete it if something has made it again. "
         return TargetReplacedError(
             f"the index {name}, to which this pipeline has written, {what}. What it held does not"
             " come again by itself",
@@ -238,8 +238,8 @@ class Identities:
             index=name,
         )
 
-    def _fields(self, name: str, found: Identity | None) -> dict[str, object]:
-        now = "nothing" if found is None else found.stored
+    def _fields(self, name: str, current: Identity | None) -> dict[str, object]:
+        now = "nothing" if current is None else current.stored
         return fields(
             **self._leadership.fields, target=name, before=self._known.get(name), found=now
         )

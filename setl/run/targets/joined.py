@@ -12,7 +12,7 @@ NamedRoute = tuple[tuple[str, str], Route]
 
 
 def with_targets_of_their_own(
-    named: Sequence[NamedRoute], there: Iterable[tuple[str, str]], router: Router
+    named: Sequence[NamedRoute], source_tables: Iterable[tuple[str, str]], router: Router
 ) -> list[NamedRoute]:
     """Those of which no other table's rows are in the target.
 
@@ -21,12 +21,12 @@ def with_targets_of_their_own(
 
     Args:
         named: tables with their routes.
-        there: all tables of the source.
+        source_tables: all tables of the source.
         router: which tables go where.
     """
     into = Counter(
         target
-        for name in there
+        for name in source_tables
         for target in {route.target for route in router.route(*name) if not route.nests(*name)}
     )
     return [(name, route) for name, route in named if into[route.target] <= 1]

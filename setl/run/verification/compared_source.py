@@ -45,5 +45,5 @@ def stream_end(pipeline: Pipeline, latest: Callable[[], Position]) -> StreamEnd:
     """
     if system_of(pipeline.source).has_end:
         return StreamEnd(latest(), 0.0)
-    with compared_tables(pipeline) as there:
-        return StreamEnd(None, there.now())
+    with compared_tables(pipeline) as source:
+        return StreamEnd(None, source.now())

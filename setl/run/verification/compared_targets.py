@@ -33,17 +33,17 @@ def mapped_targets(
     router = Router(pipeline)
     targets: dict[tuple[str, ...], Sources] = {}
     wanted: set[tuple[str, ...]] = set()
-    with opened as there:
-        existing = there.names()
+    with opened as source:
+        existing = source.names()
         _check_names(router, existing, tables)
         mapped = [(name, routes) for name in existing if (routes := router.route(*name))]
-        readers = there.readers([name for name, _ in mapped])
+        readers = source.readers([name for name, _ in mapped])
         for (name, routes), plain in zip(mapped, readers, strict=True):
             for route in routes:
                 if plain is None or route.nests(*name):
                     continue  # its rows are seen in the documents of the table they belong to
                 documents = route.documents
-                reader = plain if documents is None else there.documents(documents)
+                reader = plain if documents is None else source.documents(documents)
                 target = (*route.target, *(route.id.texts if route.id else ()))
                 targets.setdefault(target, []).append((reader, route))
                 if tables is None or ".".join(name) in tables:

@@ -101,7 +101,7 @@ def found_in(name: Name, verdict: TableVerdict, now: float) -> TableFinding:
 
 
 def to_repair(
-    state: Verification, requests: Sequence[str], keys: int, size: int, found: TableFinding
+    state: Verification, requests: Sequence[str], keys: int, size: int, finding: TableFinding
 ) -> Verification:
     """What differs in the next range is sent again; the pass stays before it.
 
@@ -110,20 +110,20 @@ def to_repair(
         requests: ids of the requests that send it.
         keys: how many keys they name.
         size: rows that the range was to have.
-        found: what differs in it.
+        finding: what differs in it.
     """
     return replace(
         state,
-        repair=RangeRepair(tuple(requests), keys, size, found),
+        repair=RangeRepair(tuple(requests), keys, size, finding),
         asked=state.asked + keys,
-        now=replace(state.now, found=state.now.found + found.differences),
+        now=replace(state.now, found=state.now.found + finding.differences),
     )
 
 
 def compared(
     state: Verification,
     outcome: RangeOutcome,
-    found: TableFinding,
+    finding: TableFinding,
     tables: Sequence[Name],
     now: float,
 ) -> Verification:
@@ -132,7 +132,7 @@ def compared(
     Args:
         state: how far verification is.
         outcome: of the comparison.
-        found: what it found, see `found_in`.
+        finding: what it found, see `found_in`.
         tables: what there is to compare.
         now: seconds since 1970.
     """
@@ -142,11 +142,11 @@ def compared(
     done = replace(
         state.now,
         rows=state.now.rows + outcome.rows,
-        found=state.now.found + max(0, found.differences - counted),
-        repaired=state.now.repaired + max(0, counted - found.differences),
-        undecided=state.now.undecided + found.undecided,
+        found=state.now.found + max(0, finding.differences - counted),
+        repaired=state.now.repaired + max(0, counted - finding.differences),
+        undecided=state.now.undecided + finding.undecided,
     )
-    so_far = position.so_far.plus(found) if not found.silent else position.so_far
+    so_far = position.so_far.plus(finding) if not finding.silent else position.so_far
     position = replace(position, after=outcome.last, so_far=so_far, failures=0)
     state = replace(state, now=done, position=position, repair=None)
     if outcome.last is not None:
@@ -176,12 +176,12 @@ def left_out(state: Verification, error: str, tables: Sequence[Name], now: float
     """
     position = state.position
     assert position is not None
-    here = _here(state, position)
-    known = _known(state, here)
-    found = here if known is None or _weight(here) >= _weight(known) else known
+    current = _current_finding(state, position)
+    known = _known(state, current)
+    finding = current if known is None or _weight(current) >= _weight(known) else known
     now_ = replace(state.now, tables_left_out=state.now.tables_left_out + 1)
     state = _with_finding(
-        replace(state, now=now_, repair=None), replace(found, error=cut(error), at=now)
+        replace(state, now=now_, repair=None), replace(finding, error=cut(error), at=now)
     )
     return _at_table_behind(state, Name(position.table, position.target), tables, now)
 
@@ -192,15 +192,15 @@ def standing(state: Verification) -> tuple[TableFinding, ...]:
     Of the table that is being compared: what is known to differ in it, or what differed in it
     before if that was more.
     """
-    found = list(state.findings)
+    findings = list(state.findings)
     if state.position is not None:
-        here = _here(state, state.position)
-        known = _known(state, here)
+        current = _current_finding(state, state.position)
+        known = _known(state, current)
         if known is None:
-            found += [here] if not here.silent else []
-        elif _weight(here) >= _weight(known):
-            found = [here if each.of_same_table(here) else each for each in found]
-    return tuple(sorted(found, key=lambda f: (-f.differences, f.table, f.target)))
+            findings += [current] if not current.silent else []
+        elif _weight(current) >= _weight(known):
+            findings = [current if each.of_same_table(current) else each for each in findings]
+    return tuple(sorted(findings, key=lambda f: (-f.differences, f.table, f.target)))
 
 
 def differences(state: Verification) -> int:
@@ -251,31 +251,31 @@ def _ended(state: Verification, tables: Sequence[Name], now: float) -> Verificat
     return replace(state, now=done, position=None, repair=None, last=done, findings=remaining)
 
 
-def _with_finding(state: Verification, found: TableFinding) -> Verification:
+def _with_finding(state: Verification, finding: TableFinding) -> Verification:
     """With what was found in a table instead of what was known of it."""
-    others = tuple(f for f in state.findings if not f.of_same_table(found))
-    if found.silent:
+    others = tuple(f for f in state.findings if not f.of_same_table(finding))
+    if finding.silent:
         return replace(state, findings=others)
     if len(others) >= TABLES:
         return replace(
             state,
             findings=others,
             unnamed_tables=state.unnamed_tables + 1,
-            unnamed_differences=state.unnamed_differences + found.differences,
+            unnamed_differences=state.unnamed_differences + finding.differences,
         )
     if sum(bool(f.rows) for f in others) >= SAMPLED_TABLES:
-        found = replace(found, rows=())
-    return replace(state, findings=(*others, found))
+        finding = replace(finding, rows=())
+    return replace(state, findings=(*others, finding))
 
 
-def _known(state: Verification, found: TableFinding) -> TableFinding | None:
-    return next((f for f in state.findings if f.of_same_table(found)), None)
+def _known(state: Verification, finding: TableFinding) -> TableFinding | None:
+    return next((f for f in state.findings if f.of_same_table(finding)), None)
 
 
-def _here(state: Verification, position: VerificationPosition) -> TableFinding:
+def _current_finding(state: Verification, position: VerificationPosition) -> TableFinding:
     """What differs in the table at the position, what is being repaired included."""
     return position.so_far if state.repair is None else position.so_far.plus(state.repair.found)
 
 
-def _weight(found: TableFinding) -> tuple[int, int]:
-    return found.differences, found.undecided
+def _weight(finding: TableFinding) -> tuple[int, int]:
+    return finding.differences, finding.undecided

@@ -45,18 +45,18 @@ class VerificationLog:
         """Nothing more is compared under this leadership."""
         _log.info("verification ends", extra=self._fields(error=error))
 
-    def differs(self, number: int, found: TableFinding) -> None:
+    def differs(self, number: int, finding: TableFinding) -> None:
         """Differences were found in a table, in the pass of this number."""
         _log.warning(
             "verification found differences",
             extra=self._fields(
-                table=found.table,
-                target=found.target,
+                table=finding.table,
+                target=finding.target,
                 number=number,
-                missing=found.missing,
-                extra=found.extra,
-                different=found.different,
-                keys="; ".join(f"{row.key} {row.what}" for row in found.rows),
+                missing=finding.missing,
+                extra=finding.extra,
+                different=finding.different,
+                keys="; ".join(f"{row.key} {row.what}" for row in finding.rows),
             ),
         )
 

@@ -256,8 +256,8 @@ class Verifier:
         opened = self._tables()
         if opened is None:
             return None
-        with opened as there:
-            rows = {".".join(name): size.rows for name, size in there.sizes().items()}
+        with opened as source:
+            rows = {".".join(name): size.rows for name, size in source.sizes().items()}
         return sum(rows.get(table, 0) for name in names for table in name.table.split(", "))
 
     def _throttled_by(self, figures: Figures) -> str:
@@ -272,8 +272,8 @@ class Verifier:
         opened = self._tables()
         if opened is None:
             return ""
-        with opened as there:
-            busy = there.busy()
+        with opened as source:
+            busy = source.busy()
         too_many = busy > limits.threads_running
         return f"the source carries out {count(busy, 'statement')}" if too_many else ""
 
@@ -300,21 +300,21 @@ class Verifier:
         self._count(rows=outcome.rows)
         if not compared_range.sure:
             return max(_DOUBT_SECONDS, pause)
-        found = course.found_in(name, outcome.verdict, self._clock.now())
-        if repair is None and found.differences:
+        finding = course.found_in(name, outcome.verdict, self._clock.now())
+        if repair is None and finding.differences:
             if not position.warned:  # one line a table and pass; status and metrics have the rest
                 current.state = course.warned(current.state)
-                self._log.differs(state.now.number, found)
-            asked = self._repair(current, outcome, size, found)
+                self._log.differs(state.now.number, finding)
+            asked = self._repair(current, outcome, size, finding)
             if asked is not None:
                 current.state = asked
                 return max(_REPAIR_SECONDS, pause)
         before = state.now
         current.state = course.compared(
-            current.state, outcome, found, tuple(current.comparers), self._clock.now()
+            current.state, outcome, finding, tuple(current.comparers), self._clock.now()
         )
         self._count(
-            found=0 if repair else found.differences,
+            found=0 if repair else finding.differences,
             repaired=current.state.now.repaired - before.repaired,
         )
         if not current.state.under_way:
@@ -349,7 +349,7 @@ class Verifier:
         )
 
     def _repair(
-        self, current: _Current, outcome: RangeOutcome, size: int, found: TableFinding
+        self, current: _Current, outcome: RangeOutcome, size: int, finding: TableFinding
     ) -> Verification | None:
         """Have what differs sent again; None if nothing is repaired."""
         settings, state = self._settings, current.state
@@ -368,9 +368,9 @@ class Verifier:
             self._log.repairs_no_more(state)
             return None
         requests = self._ask(repair)
-        self._count(found=found.differences)
+        self._count(found=finding.differences)
         self._log.repairs(repair, requests)
-        return course.to_repair(state, requests, repair.keys, size, found)
+        return course.to_repair(state, requests, repair.keys, size, finding)
 
     def _ask(self, repair: Repair) -> list[str]:
         asked = [self._requests.add(request).id for request in repair.requests]

@@ -27,7 +27,7 @@ def made():
     made: Any = SimpleNamespace(clock=ManualClock(), stored=[])
     store: Any = SimpleNamespace(store=lambda *what: made.stored.append(what))
     made.keeping = CheckpointWriter(store, 7, Progress(made.clock), made.clock)
-    made.keeping.found(at(4))
+    made.keeping.is_stored(at(4))
     return made
 
 
@@ -48,7 +48,7 @@ def test_what_moved_is_stored_once(made):
 
 
 def test_what_went_further_back_has_to_catch_up(made):
-    made.keeping.found(at(9))
+    made.keeping.is_stored(at(9))
     assert made.keeping.unsaved(at(5)) is None
     assert made.keeping.unsaved(None) is None
     assert not made.keeping.save_if_due(at(5), 0.0)

@@ -93,7 +93,7 @@ def test_other_versions_are_reported_and_do_no_harm(caplog):
         check_executors(context(seen=[seen("a"), seen("b", pyarrow="1.0")]))
     (record,) = caplog.records
     assert record.setl["host"] == "b"
-    assert record.setl["there"] == "pyarrow 1.0"
+    assert record.setl["worker"] == "pyarrow 1.0"
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,8 @@ class Cluster:
     def slept(self, seconds):
         self.there |= self.appears
 
-    def _comes(self, name, load, *, there):
-        self.anew.append((name, there))
+    def _comes(self, name, load, *, exists):
+        self.anew.append((name, exists))
         return self.will_reload
 
     def begin(self, *known, **more):
@@ -210,7 +210,7 @@ class Tables:
         pass
 
 
-def coming(*requests, load=None, there=True):
+def coming(*requests, load=None, exists=True):
     tables = [
         {"from": "shop.orders", "to": "orders", "id": "o-{id}"},
         {"from": "shop.old", "to": "orders", "id": "x-{id}"},
@@ -220,7 +220,7 @@ def coming(*requests, load=None, there=True):
     router = Router(parse_channel(definition).pipelines[0])
     asked: Any = Requests(*requests)
     opened: Any = Tables
-    return Reloads(asked, opened, router)("orders", load, there=there)
+    return Reloads(asked, opened, router)("orders", load, exists=exists)
 
 
 def request(*tables, **more):
@@ -268,7 +268,7 @@ def test_a_load_that_has_begun_does_not_bring_back_what_it_has_passed():
 
 
 def test_an_index_that_is_gone_is_empty():
-    assert coming(request(into_empty=True), there=False)
+    assert coming(request(into_empty=True), exists=False)
 
 
 @given(st.lists(st.sampled_from(["write", "keep", "crash", "delete", "wait"]), max_size=30))
