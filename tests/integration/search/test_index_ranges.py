@@ -11,8 +11,7 @@ from arbiter.values import ChannelState, PipelineId
 from setl.bulk.comparison import What
 from setl.bulk.verify_target import VerifySettings
 from setl.clock import SystemClock
-from setl.operate.position_waiter import StoredArrivals, WaitContext
-from setl.operate.waiting import Health
+from setl.operate.waiting import Health, StoredPositionWaiter, WaitContext
 from setl.run.verification.comparers import standing_comparers
 from setl.transform.spark_on_demand import SparkOnDemand
 from tests.integration.pipelines import execute, new_database, one_way
@@ -69,12 +68,12 @@ class Indexed:
         execute(site, *filled(db))
         self.running.applied(4 * ROWS + ROWS // 2 + ROWS // 6)
         ident = PipelineId(file.channel, "p")
-        self.waiter = StoredArrivals(
-            WaitContext(
-                {ident: pipeline}, position.arbiter, lambda _: Health(ChannelState.START), "verify",
-                60.0, SystemClock(), time.sleep, lambda _: None,
-            )
-        )  # fmt: skip
+        context = WaitContext(
+            position.arbiter, lambda _: Health(ChannelState.START), SystemClock(), time.sleep
+        )
+        self.waiter = StoredPositionWaiter(
+            {ident: pipeline}, context, nid="verify", timeout=60.0, show=lambda _: None
+        )
 
     def compared(self, table):
         """What differs in an index by key, in how many ranges it was compared, and why so."""

@@ -12,9 +12,8 @@ from setl.bulk.repair import repair_of
 from setl.bulk.verify_target import VerifySettings
 from setl.clock import SystemClock
 from setl.model.load_request import RequestState
-from setl.operate.position_waiter import StoredArrivals, WaitContext
 from setl.operate.verify import verify_pipeline
-from setl.operate.waiting import Health
+from setl.operate.waiting import Health, StoredPositionWaiter, WaitContext
 from setl.run.verification.comparers import standing_comparers
 from setl.transform.spark_on_demand import SparkOnDemand
 from tests.integration.pipelines import execute
@@ -101,12 +100,12 @@ class Damaged:
         self.pipeline = self.asking.file.pipelines[0]
         ident = PipelineId(self.asking.file.channel, "p")
         self.wanted = ChannelState.START
-        self.waiter = StoredArrivals(
-            WaitContext(
-                {ident: self.pipeline}, position.arbiter, lambda _: Health(self.wanted), "verify",
-                600.0, SystemClock(), time.sleep, lambda _: None,
-            )
-        )  # fmt: skip
+        context = WaitContext(
+            position.arbiter, lambda _: Health(self.wanted), SystemClock(), time.sleep
+        )
+        self.waiter = StoredPositionWaiter(
+            {ident: self.pipeline}, context, nid="verify", timeout=600.0, show=lambda _: None
+        )
 
     def damage(self, *statements):
         """Change the target, as no pipeline would."""
