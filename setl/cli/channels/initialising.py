@@ -12,9 +12,9 @@ from click.core import ParameterSource
 
 from setl import resources
 from setl.cli.access.cluster import AnswerNo
-from setl.cli.channels.findings import print_findings
+from setl.cli.channels.checking import print_findings
 from setl.cli.terminal.output import console
-from setl.cli.terminal.patience import busy
+from setl.cli.terminal.progress import busy
 from setl.counting import count
 
 if TYPE_CHECKING:
