@@ -296,6 +296,14 @@ class SinkSettings(Hashable, Protocol):
             SetlError: the target does not answer.
         """
 
+    @property
+    def column_rows(self) -> int | None:
+        """Changes of one table in a task from which on the sink would have rows as columns.
+
+        None for never. See `setl.transform.column_compaction`.
+        """
+        return None
+
     def single_writer_tables(self, clock: Clock) -> SingleWriterTables:  # noqa: ARG002
         """Tells which tables of the target one task writes alone."""
         return NoSingleWriterTables()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,16 @@ from setl.codec.binlog.columns.last_states import is_key, last_states
 from setl.codec.binlog.columns.layout import row_layout
 from setl.codec.binlog.columns.offsets import ColumnValues
 from setl.codec.binlog.rows.row_chunks import LOW_32_BITS
+from setl.codec.binlog.rows.row_estimate import likely_rows
 from setl.codec.row_codec import RowCodec
 from setl.errors import ConfigurationError, DataError
 from setl.model.schema import RowSchema
 from setl.transform.survivors import Survivors
 from setl.transform.work import TransformPlan, WorkItem
+
+_MOST_AT_ONCE: Final = 1 << 26  # bytes of a table: they are in memory three times
+_FEW_COLUMNS: Final = 8
+_MANY_COLUMNS: Final = 24
 
 TableRoute = tuple[int, tuple[str, str]]
 """A route's index, and schema and table of what goes by it."""
@@ -140,7 +145,12 @@ class _Table(NamedTuple):
         """
         context, sizes = self.items[0].context, [len(item.payload) for item in self.items]
         layout = row_layout(context)
-        if layout is None or not least_rows * layout.least_bytes <= sum(sizes) <= MOST_BYTES:
+        if layout is None or not 0 < sum(sizes) <= _MOST_AT_ONCE:
+            return None
+        # Where there are more columns, fewer rows save as much as the calls cost.
+        columns = min(max(len(layout.columns), _FEW_COLUMNS), _MANY_COLUMNS)
+        least_rows = least_rows * _FEW_COLUMNS // columns
+        if least_rows > 1 and likely_rows(context, self.items[0].payload, sum(sizes)) < least_rows:
             return None
         scanner = self.codec.scanner(context, key_of)
         if scanner is None or not all(is_key(layout.columns[i]) for i in scanner.key):
@@ -154,7 +164,9 @@ class _Table(NamedTuple):
             return None
         versions = self._versions(found, sizes)
         left = last_states(found, values, scanner.key)
-        upserts = ColumnRows(found, found.starts[left.upserts], scanner.row)
+        known = values if len(left.upserts) == values.count else None
+        starts = found.starts[left.upserts]
+        upserts = ColumnRows(found, starts, scanner.row, values=known)
         of_upserts = versions[found.events[left.upserts]]
         of_deletes = versions[found.events[left.deletes]]
         through = self.plan.applied_through

@@ -85,7 +85,7 @@ def test_a_statement_is_executed_for_many_rows_over_tls_too(server, authority, n
         rows = [b"\0\1" + letter for letter in (b"a", b"b", b"c")]
         bulk = bulk_of(connection)
         assert bulk is not None
-        bulk.execute_bulk("INSERT INTO bulk.t VALUES (?)", b"\xfd\0", rows)
+        bulk.execute_bulk("INSERT INTO bulk.t VALUES (?)", b"\xfd\0", rows, len(rows))
         cursor.execute("SELECT GROUP_CONCAT(v) FROM bulk.t")
         assert cursor.fetchall() == (("a,b,c",),)
         cursor.execute("SHOW SESSION STATUS LIKE 'Ssl_cipher'")

@@ -17,6 +17,7 @@ from tests.unit.codec.test_binlog_row_scanner import LABELLED, TYPES
 OLD_TIMES = {7, 11, 12}
 COLUMN_TYPES = [kind for kind in TYPES if kind[0] not in OLD_TIMES]
 CHARACTER = {15, 252, 253, 254}
+VECTOR, GEOMETRY = 242, 255
 UTF8, LATIN1, BINARY = 45, 8, 63
 DATE, TIMESTAMP, DATETIME, TIME, DECIMAL = 10, 17, 18, 19, 246
 DIGIT_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
@@ -63,7 +64,9 @@ def table_of(pick, *, types=COLUMN_TYPES, most=12):
     optional = names(*[f"c{n}" for n in range(len(chosen))]) + field(8, b"\0")
     signable = (sum(kind in SIGNABLE for kind, _ in chosen) + 7) // 8
     optional += field(1, pick.randbytes(signable))
-    collated = [kind for kind in chosen if kind[0] in CHARACTER and kind not in LABELLED]
+    # Each family counts one more type among those with a character set.
+    character = CHARACTER | {GEOMETRY if writer.mariadb else VECTOR}
+    collated = [kind for kind in chosen if kind[0] in character and kind not in LABELLED]
     if collated:
         collations = [pick.choice([UTF8, UTF8, LATIN1, BINARY]) for _ in collated]
         optional += field(3, b"".join(map(packed, collations)))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setl.codec.binlog.columns.finding import RowImages
+from setl.codec.binlog.columns.labels import distinct_labels
 from setl.codec.binlog.columns.last_states import slices
 from setl.codec.binlog.columns.layout import ColumnLayout, RowLayout, row_layout
 from setl.codec.binlog.columns.offsets import ColumnValues
@@ -19,6 +20,7 @@ from setl.codec.binlog.rows.row_scanner import TableRows
 from setl.codec.binlog.tables.row_schema import described_table
 from setl.codec.binlog.values.value_number import Reader
 from setl.model.change import Row
+from setl.model.labels import LABELLED
 from setl.model.schema import Kind
 
 MOST_BYTES: Final = 1 << 30
@@ -47,6 +49,7 @@ class ColumnRows(Sequence[Row]):
         starts: Positions,
         read: ReadRow,
         picks: tuple[int, ...] | None = None,
+        values: ColumnValues | None = None,
     ) -> None:
         """Some of the images that were found.
 
@@ -55,7 +58,10 @@ class ColumnRows(Sequence[Row]):
             starts: where the images of these rows begin, ascending.
             read: decodes one. It must not fail for any of these.
             picks: indexes of the table's columns that a row has, in its order; None for all.
+            values: of these images, if they are known already.
         """
+        if values is not None:
+            self.values = values
         self.images = images
         self.starts = starts
         self.picks = picks
@@ -65,7 +71,8 @@ class ColumnRows(Sequence[Row]):
         """The same rows with these of their values, in this order."""
         own = self.picks
         of_table = tuple(picks) if own is None else tuple(own[i] for i in picks)
-        return ColumnRows(self.images, self.starts, self._read, of_table)
+        known = self.__dict__.get("values")
+        return ColumnRows(self.images, self.starts, self._read, of_table, known)
 
     def taken(self, numbers: Sequence[int]) -> ColumnRows:
         """The rows with these numbers, in this order."""
@@ -88,6 +95,12 @@ class ColumnRows(Sequence[Row]):
         starts = [rows.starts + begin for rows, begin in zip(every, begins, strict=True)]
         data = b"".join([rows.images.data for rows in every])
         return _rows_of(layout, self._read, data, np.concatenate(starts), self.picks)
+
+    def part(self, start: int, stop: int) -> ColumnRows:
+        """The rows from one to another."""
+        if start == 0 and stop >= len(self):
+            return self  # with the values that may be known
+        return ColumnRows(self.images, self.starts[start:stop], self._read, self.picks)
 
     @cached_property
     def values(self) -> ColumnValues:
@@ -133,6 +146,16 @@ class ColumnRows(Sequence[Row]):
     def mean_bytes(self) -> int:
         """Bytes of a row in its event, on average."""
         return int((self.values.stops - self.starts).sum()) // max(1, len(self))
+
+    def numbers_of(self, index: int, label: str) -> list[int]:
+        """The numbers of the rows that have this label, if their values there are labels."""
+        column = self.column(index)
+        if self.layout(index).kind not in LABELLED:
+            return []
+        labels, which = distinct_labels(self.values, column)
+        found = [n for n, value in enumerate(labels) if value == label]
+        numbers: list[int] = np.flatnonzero(np.isin(which, found)).tolist()
+        return numbers
 
     def __len__(self) -> int:
         return len(self.starts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from setl.codec.binlog.columns.finding import RowImages
 from setl.codec.binlog.columns.layout import RowLayout
 from setl.codec.binlog.columns.window import Mask, Positions, Window, either
+
+_SIGNED: Final = {1: "i1", 2: "<i2", 4: "<i4", 8: "<i8"}  # sizes that processors have
 
 
 class Spans(NamedTuple):
@@ -95,12 +97,14 @@ class ColumnValues:
 
     def integers(self, column: int) -> NDArray[np.int64] | NDArray[np.uint64]:
         """The values of a column of integers; for NULLs any number."""
-        layout, numbers = self.layout.columns[column], self.numbers(column)
+        layout = self.layout.columns[column]
         if layout.unsigned:
-            return numbers
+            return self.numbers(column)
+        if layout.size in _SIGNED:
+            return self.window.view(_SIGNED[layout.size])[self.starts(column)].astype(np.int64)
         # The sign is the highest bit of the value, so that has to become the highest of all.
-        shift = 64 - 8 * layout.size
-        return (numbers << np.uint64(shift)).view(np.int64) >> np.int64(shift)
+        shift = np.int64(64 - 8 * layout.size)
+        return self.numbers(column).view(np.int64) << shift >> shift
 
     def _go_over(self, starts: Positions) -> tuple[list[_Span], Positions]:
         spans: list[_Span] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Final
 
@@ -11,17 +12,20 @@ from setl.codec.binlog.event import (
     HEADER_BYTES,
     UPDATES,
     EventType,
+    body_of,
     extra_data_end,
+    has_checksums,
     packed_integer,
 )
 from setl.codec.binlog.inflation import images_bytes, inflated_rows
-from setl.codec.binlog.tables.table_map import TableMap, value_bytes
+from setl.codec.binlog.tables.table_map import TableMap, parse_table_map, value_bytes
 
 _SAMPLE_ROWS: Final = 8  # rows measured at the front of an event
 _SAMPLE_EVERY: Final = 64  # events of one table between two measurements
 _ONE: Final = 1.5  # rows of an event, from where on it is taken to hold more than one
 _FIRST_COMPRESSED: Final = min(COMPRESSED_ROWS)
 _UPDATES: Final = bytes(UPDATES)
+_SIZE_AT: Final = 9
 _kind_of = itemgetter(4)
 
 
@@ -134,3 +138,28 @@ class RowEstimate:
                 nulls >>= 1
             present >>= 1
         return at
+
+
+def likely_rows(context: tuple[bytes, ...], payload: bytes, size: int) -> float:
+    """About how many rows so many bytes of events hold, if all of them are as the first one.
+
+    Args:
+        context: of the entries, see `Entry.context`.
+        payload: the first events.
+        size: bytes of all of them.
+
+    Returns:
+        0 if the first event, or what describes its table, makes no sense.
+    """
+    try:
+        event = payload[: int.from_bytes(payload[_SIZE_AT : _SIZE_AT + 4], "little")]
+        rows = _estimate(context).rows([event], len(event), checksum=has_checksums(context[0]))
+    except (ValueError, LookupError):
+        return 0
+    return rows * size / len(event)
+
+
+@lru_cache(maxsize=1024)
+def _estimate(context: tuple[bytes, ...]) -> RowEstimate:
+    body = body_of(context[1], checksum=has_checksums(context[0]))
+    return RowEstimate(parse_table_map(body))

@@ -133,13 +133,16 @@ class BulkConnection(PlainConnection):
         """Whether to try: the server has offered it, and has not refused since."""
         return self._able
 
-    def execute_bulk(self, statement: str, types: bytes, rows: Sequence[bytes]) -> None:
+    def execute_bulk(
+        self, statement: str, types: bytes, rows: Sequence[bytes | memoryview], count: int
+    ) -> None:
         """Execute a statement for all rows, as one statement that has them all.
 
         Args:
             statement: with a question mark for each value.
             types: of the values, two bytes for each.
-            rows: the values of each row.
+            rows: the values of the rows, one behind the other.
+            count: of the rows.
 
         Raises:
             BulkError: it has to be done in another way.
@@ -167,9 +170,9 @@ class BulkConnection(PlainConnection):
         # In English "Records: 8  Duplicates: 0  Warnings: 0", nothing if it was one row. The byte
         # in front of it, which is its length, may be a digit too.
         reported = _NUMBER.findall(answer.message or b"")[-3:]
-        if (int(reported[0]) if reported else 1) != len(rows):
+        if (int(reported[0]) if reported else 1) != count:
             self._able = False
-            raise RowsLostError(f"the server wrote another number of rows than {len(rows)}")
+            raise RowsLostError(f"the server wrote another number of rows than {count}")
 
     def _close(self, number: int) -> None:
         self._execute_command(COMMAND.COM_STMT_CLOSE, _FLAGS.pack(number))  # has no answer

@@ -120,7 +120,7 @@ class LocalData:
             self._connection.query(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
         return clean
 
-    def send(self, rows: bytes, count: int) -> bool:
+    def send(self, rows: bytes | memoryview, count: int) -> bool:
         """Send rows, each ended by a line break; whether they are in the table as they were sent.
 
         If not, some may be there, or something else in their place: the caller rolls back.
@@ -140,7 +140,7 @@ class LocalData:
             self.give_up()
         return clean
 
-    def _sent(self, rows: bytes, count: int) -> bool:
+    def _sent(self, rows: bytes | memoryview, count: int) -> bool:
         client = self._connection
         client._execute_command(COMMAND.COM_QUERY, self._statement)  # noqa: SLF001
         asked = client._read_packet()  # noqa: SLF001 - raises the server's error

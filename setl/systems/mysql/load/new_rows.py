@@ -14,10 +14,13 @@ from typing import Final
 
 import pymysql
 
+from setl.codec.binlog.columns.column_rows import ColumnRows
 from setl.errors import DataError, TransientError
 from setl.model.change import Row, TargetChanges
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.connection import translate
+from setl.systems.mysql.load.columns.fit import rows_at_once
+from setl.systems.mysql.load.columns.literals import rendered_columns
 from setl.systems.mysql.load.local_data import SIZE, LocalData
 from setl.systems.mysql.load.row_statement import Limits, RowStatement, size_about
 from setl.systems.mysql.load.statements import Strategy, TableWrites
@@ -85,11 +88,29 @@ def send_new_rows(
     """
     step = max(1, SIZE // size_about(rows))
     try:
+        if isinstance(rows, ColumnRows):
+            _send_columns(data, statement, rows, limits)
+            return
         for start in range(0, len(rows), step):
             _send(data, statement, rows[start : start + step], limits)
     except NotSentError:
         data.give_up()
         raise
+
+
+def _send_columns(
+    data: LocalData, statement: RowStatement, rows: ColumnRows, limits: Limits
+) -> None:
+    fit, step = statement.fit(), rows_at_once(rows)
+    for start in range(0, len(rows), step):
+        part = rows.part(start, start + step)
+        made = rendered_columns(fit, part, b"\n")
+        if made is None:
+            _send(data, statement, list(part), limits)
+            continue
+        if made.longest > limits.packet:
+            raise NotSentError("a row is too long")
+        _send_text(data, made.data, len(part), limits)
 
 
 def _send(data: LocalData, statement: RowStatement, rows: Sequence[Row], limits: Limits) -> None:
@@ -101,9 +122,13 @@ def _send(data: LocalData, statement: RowStatement, rows: Sequence[Row], limits:
         raise NotSentError("a row cannot be written as it is") from error
     if max(map(len, texts)) * _LETTER > limits.packet:
         raise NotSentError("a row is too long")
+    _send_text(data, encoded, len(rows), limits)
+
+
+def _send_text(data: LocalData, text: bytes | memoryview, count: int, limits: Limits) -> None:
     try:
         with limits.timings.one():
-            clean = data.send(encoded, len(rows))
+            clean = data.send(text, count)
     except pymysql.MySQLError as error:
         failure = translate(error)
         if isinstance(failure, TransientError):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from itertools import repeat, starmap
+from itertools import accumulate, repeat, starmap
 from typing import Final, NamedTuple
 
 from setl.errors import DataError
@@ -22,11 +22,11 @@ from setl.systems.mysql.values.literals import Values, fills_year, storable
 
 _GIVEN: Final = b"\0"
 _NULL: Final = b"\1"
-_LONGLONG, _DOUBLE, _BLOB, _STRING = 8, 5, 252, 253
-_UNSIGNED: Final = 0x80
+LONGLONG, DOUBLE, BLOB, STRING = 8, 5, 252, 253
+UNSIGNED: Final = 0x80
 _WHOLE: Final = frozenset({Kind.INTEGER, Kind.YEAR, Kind.BIT})
-_BYTES: Final = frozenset({Kind.BINARY, Kind.GEOMETRY})
-_SIGNED_MOST: Final = 2**63 - 1
+BYTES: Final = frozenset({Kind.BINARY, Kind.GEOMETRY})
+SIGNED_MOST: Final = 2**63 - 1
 
 
 class UnfitError(DataError):
@@ -43,6 +43,15 @@ class Packed(NamedTuple):
 
     types: bytes
     rows: list[bytes]
+
+    @property
+    def ends(self) -> Sequence[int]:
+        """Bytes up to the end of each row."""
+        return list(accumulate(map(len, self.rows)))
+
+    def between(self, start: int, stop: int) -> Sequence[bytes]:
+        """The bytes of some rows."""
+        return self.rows[start:stop]
 
 
 class _Numbers(NamedTuple):
@@ -70,7 +79,7 @@ def packed_rows(columns: Sequence[Column], held: Sequence[Values]) -> Packed:
             code, flags, layout = _type_of(column, values)
             types += bytes((code, flags))
             if not layout:
-                given = _bytes(values) if code == _BLOB else _texts(values)
+                given = _bytes(values) if code == BLOB else _texts(values)
             elif column.kind is Kind.FLOAT:
                 given = _floats(column, values)
             else:
@@ -93,12 +102,12 @@ def _type_of(column: Column, values: Values) -> tuple[int, int, str]:
     """The type of a column's values, its flags, and the letter of numbers in `struct`."""
     if column.kind in _WHOLE:
         large = column.unsigned or column.kind is Kind.BIT
-        if large and max([v for v in values if v is not None], default=0) > _SIGNED_MOST:
-            return _LONGLONG, _UNSIGNED, "Q"
-        return _LONGLONG, 0, "q"
+        if large and max([v for v in values if v is not None], default=0) > SIGNED_MOST:
+            return LONGLONG, UNSIGNED, "Q"
+        return LONGLONG, 0, "q"
     if column.kind is Kind.FLOAT:
-        return _DOUBLE, 0, "d"
-    return (_BLOB if column.kind in _BYTES else _STRING), 0, ""
+        return DOUBLE, 0, "d"
+    return (BLOB if column.kind in BYTES else STRING), 0, ""
 
 
 def _add(parts: list[Sequence[bytes]], numbers: _Numbers) -> None:

@@ -15,6 +15,8 @@ from setl.model.change import Row
 from setl.model.labels import is_marked, shown
 from setl.model.schema import Column, Kind
 from setl.printable import printable
+from setl.systems.mysql.load.columns.fit import Fit, rows_at_once
+from setl.systems.mysql.load.columns.literals import rendered_columns
 from setl.systems.mysql.load.packed import Packed, packed_rows
 from setl.systems.mysql.values.conditions import is_compared_apart
 from setl.systems.mysql.values.fit import ChangedValueError, Guard, Numbers
@@ -170,6 +172,20 @@ class RowStatement:
         self._refuse_changed(held)
         return packed
 
+    def fit(self) -> Fit:
+        """What it asks of the values of rows that are packed by column."""
+        guards: dict[int, list[Guard]] = {}
+        for guard in self.guards:
+            guards.setdefault(guard.column_index, []).append(guard)
+        return Fit(
+            self.columns,
+            range(len(self.columns)) if self.picks is None else self.picks,
+            self.never_null,
+            guards,
+            {numbers.column_index: numbers for numbers in self.numbers},
+            self.exact_json,
+        )
+
     def _values_of(self, rows: Sequence[Row]) -> list[Sequence[Any]]:
         """The values of each column; DataError if one is NULL that must not be."""
         for column_index in self.never_null:
@@ -191,10 +207,23 @@ class RowStatement:
 
     def blanks_in(self, rows: Sequence[Row]) -> int:
         """How many values of some rows are ENUM's for what is no label."""
+        if isinstance(rows, ColumnRows):
+            return sum(len(rows.numbers_of(*blank)) for blank in self.blanks)
         # One loop over all rows: a call for each of them takes ten times as long.
         return sum(
             row[column_index] == blank for column_index, blank in self.blanks for row in rows
         )
+
+    def blank_rows(self, rows: Sequence[Row]) -> set[int]:
+        """Numbers of the rows that have such a value."""
+        if isinstance(rows, ColumnRows):
+            return {n for blank in self.blanks for n in rows.numbers_of(*blank)}
+        return {
+            n
+            for column_index, blank in self.blanks
+            for n, row in enumerate(rows)
+            if row[column_index] == blank
+        }
 
     def _lacking(self, numbers: Numbers, values: Sequence[Any]) -> DataError:
         value = numbers.first_without_label(values)
@@ -242,11 +271,31 @@ class RowStatement:
             DataError: as `text`, or one row alone is more than the server accepts; names the
                 table and the row.
         """
+        if isinstance(rows, ColumnRows):
+            yield from self._divided_columns(rows, limits)
+            return
         # Too long a text costs as much as one that fits, and then that of its halves.
         fitting = int(min(limits.size, limits.packet) * _FILLED) // size_about(rows)
         step = max(1, min(limits.rows, fitting))
         for start in range(0, len(rows), step):
             yield from self._fitting(rows[start : start + step], limits)
+
+    def _divided_columns(
+        self, rows: ColumnRows, limits: Limits
+    ) -> Iterator[tuple[bytes, Sequence[Row]]]:
+        head, tail = self.head.encode(), self.tail.encode()
+        most = min(limits.size, limits.packet) - len(head) - len(tail)
+        fit, step = self.fit(), rows_at_once(rows)
+        for first in range(0, len(rows), step):
+            part = rows.part(first, first + step)
+            made = rendered_columns(fit, part, b",") if self.between == "," else None
+            if made is None or made.longest > most:
+                yield from self.divided(list(part), limits)
+                continue
+            for start, stop in made.divided(limits.rows, most):
+                # What stands behind the last row is between two rows.
+                text = b"".join((head, made.between(start, stop)[:-1], tail))
+                yield text, part.part(start, stop)
 
     def _fitting(
         self, rows: Sequence[Row], limits: Limits

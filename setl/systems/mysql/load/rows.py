@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -12,10 +12,12 @@ import pymysql
 from pymysql.connections import Connection
 
 from setl.bisection import bisect_faults
+from setl.codec.binlog.columns.column_rows import ColumnRows
 from setl.errors import CollisionError, DataError, FatalError
 from setl.model.change import Row
 from setl.systems.mysql.connection import error_number, translate
 from setl.systems.mysql.load.bulk import write_bulk
+from setl.systems.mysql.load.columns.fit import rows_at_once
 from setl.systems.mysql.load.row_faults import ROW_FAULTS
 from setl.systems.mysql.load.row_statement import Limits, RowStatement
 from setl.systems.mysql.load.statements import COLLIDES
@@ -50,8 +52,8 @@ def write_or_raise(
         return
     with _explained(statement):
         done = write_bulk(connection, statement, rows, limits)
-    for start in range(done, len(rows), limits.rows):
-        for text, held in statement.divided(rows[start : start + limits.rows], limits):
+    for chunk in _chunks(rows, done, limits):
+        for text, held in statement.divided(chunk, limits):
             _run(connection, statement, text, held, limits)
 
 
@@ -143,7 +145,7 @@ def _write_rows(
     refuse: Refuse,
 ) -> None:
     # Few tables have such a column, and looking for one in each row costs as much as packing it.
-    blank = {i for index, none in statement.blanks for i, r in enumerate(rows) if r[index] == none}
+    blank = statement.blank_rows(rows)
     if not blank:
         _write(connection, statement, rows, limits, refuse)
         return
@@ -165,8 +167,8 @@ def _write(
 ) -> None:
     with _explained(statement):
         done = write_bulk(connection, statement, rows, limits)
-    for start in range(done, len(rows), limits.rows):
-        chunk = rows[start : start + limits.rows]
+    start = done
+    for chunk in _chunks(rows, done, limits):
         written = 0
         try:
             for text, held in statement.divided(chunk, limits):
@@ -176,6 +178,18 @@ def _write(
             # Not what is written already: without a unique key it would be there twice.
             refuse_after = partial(_numbered_from, start + written, refuse)
             _isolate(connection, statement, chunk[written:], limits, refuse_after)
+        start += len(chunk)
+
+
+def _chunks(rows: Sequence[Row], first: int, limits: Limits) -> Iterator[Sequence[Row]]:
+    """The rows from one on, some at a time."""
+    if isinstance(rows, ColumnRows):
+        step = rows_at_once(rows)
+        for start in range(first, len(rows), step):
+            yield rows.part(start, start + step)
+        return
+    for start in range(first, len(rows), limits.rows):
+        yield rows[start : start + limits.rows]
 
 
 def _is_collision(error: pymysql.MySQLError) -> bool:

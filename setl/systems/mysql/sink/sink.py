@@ -77,6 +77,9 @@ from setl.systems.mysql.values.row_text import VALUES
 _NEAR = 0.005  # seconds
 _SIZE_NEAR = 1 << 18
 
+COLUMN_ROWS: int | None = 400
+"""Rows of eight columns take less time by column from there on. None for never."""
+
 
 @dataclass(frozen=True, slots=True)
 class MysqlSinkSettings:
@@ -118,6 +121,11 @@ class MysqlSinkSettings:
         """See `SinkSettings.forget_loaded`, and `setl.systems.mysql.sink.loaded`."""
         with closing(connect(self.endpoint)) as connection, translating(self.endpoint):
             forget_loaded(connection, ticket.pipeline_key)
+
+    @property
+    def column_rows(self) -> int | None:
+        """See `SinkSettings.column_rows`."""
+        return COLUMN_ROWS
 
     def single_writer_tables(self, clock: Clock) -> MysqlSingleWriterTables:
         """See `SinkSettings.single_writer_tables`."""

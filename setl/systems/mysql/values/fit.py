@@ -14,6 +14,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from math import floor
 from operator import methodcaller
 from typing import Any, Final, NamedTuple
@@ -40,6 +41,15 @@ _FRACTION: Final = re.compile(r"(?::\d\d?|\d{12})\.(\d+)")
 """What stands behind the point of a moment's seconds."""
 
 
+class Look(Enum):
+    """What tells, without decoding a column's values, that a guard finds none of them."""
+
+    FRACTION = "no second has more digits"
+    SCALE = "no decimal has more digits after its point"
+    SIZE = "each value has that many bytes"
+    SPACE = "no value of more bytes ends with a space"
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """Finds values that a column would change.
@@ -51,6 +61,7 @@ class Guard:
         nulls: whether it is NULL that is changed.
         harmless: a look at all values of a column, without NULLs, that costs less than one at
             each of them: whether none can be changed.
+        look: what tells that it finds nothing, and the number that it is about.
     """
 
     column_index: int
@@ -58,6 +69,7 @@ class Guard:
     reason: str
     nulls: bool = False
     harmless: Callable[[Sequence[Any]], bool] | None = None
+    look: tuple[Look, int] | None = None
 
     def finds(self, values: Sequence[Any]) -> bool:
         """Whether any of the values would be changed."""
@@ -173,9 +185,15 @@ def _guards(column_index: int, column: Column, capacity: Capacity) -> Iterator[G
     if kind in _MOMENTS and capacity.type == "date":
         yield _ending_guard(column_index, "00:00:00.000000", "cut the time of day off")
     elif kind in _MOMENTS and scale is not None and scale < 6:
-        yield _ending_guard(column_index, "0" * (6 - scale), f"keep {scale} digits of the second")
+        guard = _ending_guard(column_index, "0" * (6 - scale), f"keep {scale} digits of the second")
+        yield replace(guard, look=(Look.FRACTION, scale))
     elif kind is Kind.DECIMAL and scale is not None and (not column.scale or column.scale > scale):
-        yield Guard(column_index, lambda v: _digits(v) > scale, f"round it to {scale} digits")
+        yield Guard(
+            column_index,
+            lambda v: _digits(v) > scale,
+            f"round it to {scale} digits",
+            look=(Look.SCALE, scale),
+        )
     elif kind is Kind.FLOAT:
         yield from _float_guards(column_index, capacity)
     elif kind is Kind.INTEGER and capacity.type in _HOLDS:
@@ -185,11 +203,21 @@ def _guards(column_index: int, column: Column, capacity: Capacity) -> Iterator[G
         yield _written_guard(column_index, 6 if scale is None else scale)
     elif kind is Kind.BINARY and capacity.type == "binary":
         size = capacity.length
-        yield Guard(column_index, lambda v: len(v) != size, f"fill it up to {size} bytes")
+        yield Guard(
+            column_index,
+            lambda v: len(v) != size,
+            f"fill it up to {size} bytes",
+            look=(Look.SIZE, size),
+        )
     elif capacity.labels and kind not in _LABELLESS and not is_numbered(column):
         yield _label_guard(column_index, kind, capacity)
     elif kind is Kind.TEXT and capacity.type == "char":
-        yield Guard(column_index, lambda v: v[-1:] == " ", "cut the spaces at its end off")
+        yield Guard(
+            column_index,
+            lambda v: v[-1:] == " ",
+            "cut the spaces at its end off",
+            look=(Look.SPACE, 0),
+        )
     elif kind is Kind.TEXT and capacity.type in _CUT_SPACES:
         yield _spaces_guard(column_index, capacity.length, in_bytes=capacity.type != "varchar")
 
@@ -225,6 +253,7 @@ def _spaces_guard(column_index: int, size: int, *, in_bytes: bool) -> Guard:
         lambda v: v[-1:] == " " and measure(v) > size,
         "cut the spaces at its end off",
         harmless=lambda vs: max(map(len, vs)) <= most,
+        look=(Look.SPACE, size),
     )
 
 
