@@ -164,6 +164,9 @@ class _Assembly:
         if isinstance(self.target, TriggeringTarget):
             back = self.back and Router(self.back)
             refuse = self.target.trigger_watch(self.router, back, pipeline.accept, self.clock)
+        sink = self.target.sink(
+            self.mark, dead_letter_limit=pipeline.dead_letter_limit if self.isolates else 0
+        )
         return LoadJob(
             self.spark,
             name=self.leadership.key,
@@ -174,10 +177,9 @@ class _Assembly:
                 isolates=self.isolates,
                 documents=self.origin.documents() if nested else None,
                 lookup=None if rows is None else Lookup(rows),
+                column_rows=sink.column_rows,
             ),
-            sink=self.target.sink(
-                self.mark, dead_letter_limit=pipeline.dead_letter_limit if self.isolates else 0
-            ),
+            sink=sink,
             rows_per_task=pipeline.rows_per_task,
             identities=self.identities,
             versions=ForeignVersions(partial(version_at_end, self.source)),

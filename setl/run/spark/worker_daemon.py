@@ -36,6 +36,9 @@ _OF_CONNECTIONS: Final = ("encodings.idna",)
 
 _OF_QUERIES: Final = ("pandas", "pyspark.sql.pandas.serializers")
 
+_OF_COLUMNS: Final = ("pyarrow.compute",)
+"""What Arrow imports when something is first taken from an array."""
+
 _OF_SPARK: Final = ("pyspark.worker",)
 """What a worker imports before its first task."""
 
@@ -47,7 +50,15 @@ OF_SYSTEMS: Final = (
 """Ends of most pipelines, which a node has each worker import. The rest cost more here than there:
 a client of Elasticsearch takes as long as all of these together."""
 
-MODULES: Final = TASK_MODULES + _OF_JOBS + _OF_QUERIES + _OF_SPARK + OF_SYSTEMS + _OF_CONNECTIONS
+MODULES: Final = (
+    *TASK_MODULES,
+    *_OF_JOBS,
+    *_OF_QUERIES,
+    *_OF_COLUMNS,
+    *_OF_SPARK,
+    *OF_SYSTEMS,
+    *_OF_CONNECTIONS,
+)
 """All that is imported before workers are forked."""
 
 _ARCHIVES: Final = ("pyspark", "py4j")
@@ -67,6 +78,7 @@ def main() -> None:
     with garbage_collection.paused():
         for module in MODULES:
             importlib.import_module(module)
+        _make_tables()
     # Making OpenSSL ready takes 5 ms, in each worker's first load otherwise. Nothing else is kept.
     ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # Otherwise each worker's first load would do it, in a tenth of a second.
@@ -78,6 +90,13 @@ def main() -> None:
     except OSError:
         # Its JVM has ended meanwhile, and is missed elsewhere. Nothing is left to be said or done.
         os._exit(1)
+
+
+def _make_tables() -> None:
+    """Make what each worker would make of its own when it first writes rows by column."""
+    from setl.codec.binlog.columns.digits import make_tables  # noqa: PLC0415 - as they do
+
+    make_tables()
 
 
 def _leave_out_archives() -> None:

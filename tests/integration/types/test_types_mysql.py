@@ -11,6 +11,8 @@ from setl.bulk.verify_target import VerifySettings
 from setl.channel.reading import parse_channel
 from setl.errors import DataError
 from setl.operate.verify import verify_pipeline
+from setl.systems.mysql import target_system
+from setl.systems.mysql.sink import sink
 from setl_embedded import MariaDb
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, on_both, one_way
 from tests.integration.type_catalogue import KEYS, LABELS, LABELS_OF_MARIADB, columns, known
@@ -271,10 +273,15 @@ TOLD = "a relay and a reader of its topic have one server each"
 @pytest.fixture(
     params=["binlog", pytest.param("kafka", marks=pytest.mark.not_mixed(why=TOLD))],
 )
-def lead(request, servers, fresh_db, position):
+def lead(request, servers, fresh_db, position, monkeypatch):
     """Leads a pipeline from the first server's database to the second's, from now on."""
     a, b = servers
     if request.param == "binlog":
+        # By column, however few rows there are. Row by row are the tests of tables with rows that
+        # were there before, and of those without a key.
+        monkeypatch.setattr(sink, "COLUMN_ROWS", 1)
+        few = partial(sink.MysqlSinkSettings, bulk_rows=1)
+        monkeypatch.setattr(target_system, "MysqlSinkSettings", few)
         return lambda: lead_through_binlog(a, b, fresh_db, position)
     kafka = request.getfixturevalue("kafka")
     return lambda: lead_through_kafka(a, b, fresh_db, position, kafka)
@@ -353,6 +360,29 @@ def test_text_without_a_utf_8_form_is_an_error_in_another_character_set(
     running = position.lead(channel({**pipeline, "faulty_rows": "dead_letter"}))
     running.applied(3)
     assert hexes(b, table) == [("1", "61"), ("3", "63")]
+
+
+def test_of_many_rows_the_faulty_one_is_named_and_the_others_arrive(
+    servers, fresh_db, writer, position
+):
+    a, b = servers
+    table, count = quoted(fresh_db, "t"), sink.COLUMN_ROWS + 20
+    for server, length in ((a, 9), (b, 5)):
+        create(
+            [server], f"CREATE TABLE {table} (id INT PRIMARY KEY, v VARCHAR({length}), n DOUBLE)"
+        )
+    pipeline = {"name": "p", "source": {**mysql(a), "start": binlog_end(a)}, "target": mysql(b)}
+    pipeline["tables"] = [{"from": f"{fresh_db}.*"}]
+    rows = ", ".join(f"({n}, {'NULL' if n % 3 else n}, {n}.5)" for n in range(1, count))
+    writer.change(f"INSERT INTO {table} VALUES {rows}, (0, 'too long', NULL)")
+    error = position.lead(channel(pipeline)).ends()
+    assert (error.where["table"], error.where["key"]) == (f"{fresh_db}.t", "0")
+    running = position.lead(channel({**pipeline, "faulty_rows": "dead_letter"}))
+    running.applied(count)
+    there = f"SELECT COUNT(*), COUNT(v), SUM(v), SUM(n) FROM {table}"
+    found = execute(b, there)
+    assert found == execute(a, f"{there} WHERE id > 0")
+    assert found[0][0] == count - 1
 
 
 def test_a_second_encoding_of_a_character_is_that_character_in_another_character_set(
