@@ -35,6 +35,8 @@ def test_a_large_item_leaves_fewer_stretches():
     ] == [1, 10]
 
 
-@pytest.mark.parametrize(("count", "cut"), [(1, [1]), (31, [31]), (32, [16, 16]), (400, [100] * 4)])
+@pytest.mark.parametrize(
+    ("count", "cut"), [(1, [1]), (127, [127]), (128, [64, 64]), (400, [100] * 4)]
+)
 def test_a_large_insert_partition_has_up_to_four_pieces(count, cut):
     assert [len(piece) for piece in pieces(items(count))] == cut
