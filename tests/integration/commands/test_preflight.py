@@ -931,6 +931,12 @@ def test_dead_letters_need_an_index_that_can_be_written_to(scene, elasticsearch)
 
 
 @pytest.fixture
+def first_file(scene, tmp_path):
+    """Where `init` writes."""
+    return tmp_path / f"{scene.schema}.yaml"
+
+
+@pytest.fixture
 def init(scene, monkeypatch, tmp_path, capsys):
     """`setl init --from` this scene's source: its status, what it says, and the file."""
     server = scene.servers["source"]
@@ -946,23 +952,22 @@ def init(scene, monkeypatch, tmp_path, capsys):
         assert PASSWORD not in said + text
         return status, said, text
 
-    run_it.file = tmp_path / f"{scene.schema}.yaml"
     return run_it
 
 
-def test_a_first_file_passes_the_check(scene, init, elasticsearch):
+def test_a_first_file_passes_the_check(scene, init, first_file, elasticsearch):
     target = f"mysql://{scene.account}@127.0.0.1:{scene.servers['target'].port}"
     status, said, text = init("--to", target)
     assert status == 0
     assert f"- from: {scene.schema}.orders  # key: id" in text
     assert f"with 1 table, whose nodes need {scene.schema.upper()}_SOURCE_PASSWORD and" in said
     assert "# error" not in text
-    assert run(["check", str(init.file)]) == 0
+    assert run(["check", str(first_file)]) == 0
     assert init("--to", f"elasticsearch://{elasticsearch.url.removeprefix('http://')}")[0] == 0
-    assert run(["check", str(init.file)]) == 0
+    assert run(["check", str(first_file)]) == 0
 
 
-def test_what_the_check_finds_stands_beside_the_table(scene, init):
+def test_what_the_check_finds_stands_beside_the_table(scene, init, first_file):
     scene.run(
         "source",
         "CREATE TABLE SCHEMA.`no key` (a INT AS (1) STORED, b INT)",
@@ -984,7 +989,7 @@ def test_what_the_check_finds_stands_beside_the_table(scene, init):
     target = f"mysql://{scene.account}@127.0.0.1:{scene.servers['target'].port}"
     _, said, text = init("--to", target)
     assert f"# error no-target-table@{scene.schema}.parent:" in text
-    there = check_everything(read_channel_file(init.file, os.environ))
+    there = check_everything(read_channel_file(first_file, os.environ))
     expected = sorted(f.id for f in there if f.level in ("error", "warning"))
     assert sorted(re.findall(r"# (?:error|warning) ([^:]+):", text)) == expected
 

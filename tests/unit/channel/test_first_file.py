@@ -2,6 +2,7 @@
 
 import pytest
 
+from setl.channel.fields.endpoints import MysqlSource, MysqlTarget
 from setl.channel.first_file import (
     FirstFile,
     FirstTable,
@@ -36,6 +37,8 @@ def test_odd_names_are_read_as_they_are(tmp_path):
     assert definition["pipelines"][0]["tables"] == file.definition["pipelines"][0]["tables"]
     parsed = resolve_and_parse(definition, dict.fromkeys(VARIABLES, "x"))
     (pipeline,) = parsed.pipelines
+    assert isinstance(pipeline.source, MysqlSource)
+    assert isinstance(pipeline.target, MysqlTarget)
     assert (pipeline.source.password, pipeline.source.insecure_login) == ("x", True)
     assert pipeline.target.host == "target.example.com"
 

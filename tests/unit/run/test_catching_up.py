@@ -38,7 +38,7 @@ def loaded():
     """The tables of each attempt, and the opened sources; None for an error that comes through."""
 
     def load(loading, tables, *, isolates=False, agree=True, suffices=True):
-        attempts: list[list[str]] = []
+        attempts: list[list[str] | None] = []
         opened: list[object] = []
 
         def run(ticket):

@@ -8,6 +8,7 @@ import sys
 import traceback
 from contextlib import suppress
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_large_bytes_lie_in_files_for_this_user_until_the_load_ends(tmp_path):
     assert not files(tmp_path)
     with suppress(ZeroDivisionError), memory.files() as hand:
         hand(LARGE)
-        1 / 0  # noqa: B018
+        raise ZeroDivisionError
     assert not files(tmp_path)
 
 
@@ -136,5 +137,5 @@ def test_tasks_of_clusters_get_the_bytes(monkeypatch, tmp_path, master):
     monkeypatch.setattr(shared_memory, "shared_memory", SharedMemory(tmp_path, MIB))
     for context, shared in ((SimpleNamespace(master=master), False),
                             (SimpleNamespace(master="local[2]"), True)):  # fmt: skip
-        with handing_over(context) as hand:
+        with handing_over(cast("Any", context)) as hand:
             assert (hand(LARGE) != LARGE) is shared

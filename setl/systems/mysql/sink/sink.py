@@ -77,8 +77,8 @@ from setl.systems.mysql.values.row_text import VALUES
 _NEAR = 0.005  # seconds
 _SIZE_NEAR = 1 << 18
 
-COLUMN_ROWS: int | None = 400
-"""Rows of eight columns take less time by column from there on. None for never."""
+COLUMN_ROWS = 400
+"""Rows of eight columns take less time by column from there on."""
 
 
 @dataclass(frozen=True, slots=True)

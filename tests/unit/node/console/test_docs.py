@@ -16,6 +16,7 @@ LINK = re.compile(r'href="/console/docs/([^"#]+)(?:#([^"]+))?"')
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_is_shown_and_its_links_lead_somewhere(name):
     page = docs_page(name)
+    assert page is not None
     assert page.html.startswith("<h1")
     assert "{ #" not in page.html
     assert not re.search(r"<(?!/?(?:a|p|h\d|t\w+|ul|ol|li|pre|code|em|strong|br|blockquote|hr)\b)",

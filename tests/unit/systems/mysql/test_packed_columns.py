@@ -121,6 +121,7 @@ def as_text(statement, rows):
         expected = None
     made = rendered_columns(statement.fit(), rows, b"\n")
     if made is not None:
+        assert expected is not None
         assert bytes(made.data) == expected
         assert int(made.ends[-1]) == len(expected)
         held = []
@@ -210,6 +211,8 @@ def test_the_length_stands_in_front(length):
         for number, text in enumerate([b"a", None, b"x" * length, b"\xc3\xa9", b""])
     ]
     layout, scanner = row_layout(context), BinlogRowCodec().scanner(context, lambda _: (0,))
+    assert layout is not None
+    assert scanner is not None
     found = find_rows(layout, writer.rows(30, 2, rows))
     statement = statement_for(Random(1), scanner.schema, odd=0)
     assert compared(statement, ColumnRows(found, found.starts, scanner.row)) == "same"
