@@ -5,7 +5,10 @@ from urllib.request import urlopen
 
 import pytest
 
+from setl.channel.routes.routing import Route
 from setl.errors import CollisionError, FatalError
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.preflight.unique_keys import agreeing_tables
 from tests.integration.pipelines import execute, mysql, one_way, rows
 from tests.integration.sources.test_pipeline_binlog_settings import by_session
 from tests.integration.table_loads.test_table_load import fill, in_step, written
@@ -57,6 +60,23 @@ def test_rows_are_as_the_source_has_them_when_they_are_loaded(servers, db, posit
     assert [row[2] for row in rows(b, f"{db}.orders")] == ["zoë", "ann", "cy"]
     report = [(i, who, float(total)) for i, who, total in rows(b, f"{db}.report")]
     assert report == [(1, "ZOË", 4.0)]
+
+
+def test_a_table_agrees_only_with_all_that_it_goes_into(servers, db):
+    """Rows that are in each other's way are read again only where no key is of the target's own."""
+    a, b = (MysqlEndpoint(x.host, x.port, x.user, x.password) for x in servers)
+    execute(
+        servers[1],
+        f"CREATE TABLE {db}.strict (id BIGINT PRIMARY KEY, name TEXT, UNIQUE (id, name(9)))",
+    )
+    execute(servers[1], f"CREATE TABLE {db}.own (id BIGINT PRIMARY KEY, amount INT UNIQUE)")
+    orders = (db, "orders")
+    plain, strict, own = (Route(i, (db, n)) for i, n in enumerate(("orders", "strict", "own")))
+    for routes, agrees in (
+        ((plain, strict), True), ((plain, own), False), ((own, plain), False),
+    ):  # fmt: skip
+        found = agreeing_tables(a, b, [(orders, route) for route in routes])
+        assert (f"{db}.orders" in found) == agrees
 
 
 def test_any_changes_by_leaders_that_die(servers, db, position):

@@ -96,22 +96,23 @@ def agreeing_tables(
 ) -> frozenset[str]:
     """The source tables whose keys imply all keys of the tables they go into, as `schema.table`.
 
+    A table that goes into several has to agree with each of them.
+
     Raises:
         SetlError: a server does not answer.
     """
-    found: set[str] = set()
+    agree: dict[str, bool] = {}
     with Server.opened(source) as origin, Server.opened(target) as goal:
         for name, route in tables:
-            there = read_table(origin.connection, *name)
-            here = read_table(goal.connection, *route.target)
-            if there is None or here is None:
+            from_table = read_table(origin.connection, *name)
+            into_table = read_table(goal.connection, *route.target)
+            if from_table is None or into_table is None:
                 continue
-            own = UniqueKeys.read(goal, here)
-            theirs = UniqueKeys.read(origin, there)
-            came = _came(theirs, route)
-            if not route.processor and not _own_keys(theirs, own, route, came):
-                found.add(there.name)
-    return frozenset(found)
+            own = UniqueKeys.read(goal, into_table)
+            theirs = UniqueKeys.read(origin, from_table)
+            alike = not (route.processor or _own_keys(theirs, own, route, _came(theirs, route)))
+            agree[from_table.name] = alike and agree.get(from_table.name, True)
+    return frozenset(name for name, alike in agree.items() if alike)
 
 
 def _came(source: UniqueKeys, route: Route) -> dict[str, str]:
