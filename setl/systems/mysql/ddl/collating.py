@@ -98,7 +98,9 @@ def reason_backslash_changes(statement: str, session: StatementSession, *, maria
     quoting = quoting_of(session)
     tokens = tokenize(statement, quoting)
     if any("\\" in text_of(token, no_backslash=quoting.no_backslash) for token in tokens):
-        return "it has a backslash in a text, of which sjis, its session's character set, has two"
+        return (
+            "it has a backslash in a text, and its session's character set, sjis, encodes it twice"
+        )
     return ""
 
 

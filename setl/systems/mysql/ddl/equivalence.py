@@ -123,8 +123,8 @@ _OF_OTHERS: Final = (
 _UNSURE: Final = "existing rows get values of {}, different at each site"
 _NUMBERED: Final = "it numbers rows that are there, in an order that need not be the target's"
 _BARE: Final = (
-    "the session's explicit_defaults_for_timestamp was 0, under which a MariaDB may give {} a"
-    " default and ON UPDATE of its own, or not, which two servers do not do alike"
+    "with explicit_defaults_for_timestamp = 0 in its session, a MariaDB may give {} a default and"
+    " ON UPDATE, or may not; two servers need not agree"
 )
 _STARTED_SINCE: Final = (
     "but the server was started again since, or there is too much ahead of the pipeline to see"
@@ -384,7 +384,7 @@ def _why_families_differ(facts: Facts) -> str:
 def _why_defaults_differ(facts: Facts) -> str:
     """Why columns that a statement does not name may get defaults of their own.
 
-    Whether they do hangs on no more than a comment before the same ALTER (10.11.19).
+    A comment before the same ALTER changes whether they do (10.11.19).
     """
     session = facts.session
     if not session.mariadb or session.explicit_timestamps is not False:
@@ -403,14 +403,13 @@ def _why_computed_again(facts: Facts) -> str:
     if source is not None and name is not None:
         with closing(connect(source)) as connection:
             state = state_of(connection, name)
-    found = [
-        *dict.fromkeys(column for part in predicates.stored_by_session(state) for column in part)
-    ]
-    if not found:
+    by_zone, by_settings = predicates.stored_by_session(state)
+    if not (by_zone or by_settings):
         return ""
+    found = ", ".join(dict.fromkeys([*by_zone, *by_settings]))
     return (
-        f"it may compute {', '.join(found)} again, under its session, for rows that are there, and"
-        " MariaDB and MySQL do so for other statements"
+        f"it may compute {found} again for existing rows, in its own session, and MariaDB and MySQL"
+        " need not do so for the same statements"
     )
 
 

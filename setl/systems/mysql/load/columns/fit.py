@@ -57,7 +57,15 @@ def refuse_changed(guards: Sequence[Guard], held: Sequence[Any]) -> None:
         raise UnfitValuesError("the target may change a value")
 
 
-def finds(guard: Guard, values: ColumnValues, index: int, texts: Texts | None) -> bool:
+def refuse_found(
+    guards: Sequence[Guard], values: ColumnValues, index: int, texts: Texts | None
+) -> None:
+    """Raise UnfitValuesError if a guard may find one of a column's values."""
+    if any(_finds(guard, values, index, texts) for guard in guards):
+        raise UnfitValuesError("the target may change a value")
+
+
+def _finds(guard: Guard, values: ColumnValues, index: int, texts: Texts | None) -> bool:
     """Whether a guard may find a value; that is to be asked row by row then."""
     if guard.nulls:
         return index in values.nulls

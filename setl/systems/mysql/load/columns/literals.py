@@ -33,7 +33,7 @@ from setl.codec.binlog.columns.window import Mask, Positions
 from setl.errors import DataError
 from setl.model.labels import LABELLED
 from setl.model.schema import Column, Kind
-from setl.systems.mysql.load.columns.fit import Fit, finds, listed, refuse_changed
+from setl.systems.mysql.load.columns.fit import Fit, listed, refuse_changed, refuse_found
 from setl.systems.mysql.load.columns.pieces import (
     Choice,
     JoinedRows,
@@ -115,8 +115,7 @@ class _Literals:
             raise UnfitValuesError("documents are rendered one by one")
         else:
             given = texts_of(values, index) if values.layout.columns[index].size < 0 else None
-            if any(finds(guard, values, index, given) for guard in guards):
-                raise UnfitValuesError("the target may change a value")
+            refuse_found(guards, values, index, given)
             if given is None:
                 self.pieces.append(_made_text(values, index, kind, null))
             elif kind in BYTES:

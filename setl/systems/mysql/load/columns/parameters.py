@@ -33,7 +33,7 @@ from setl.codec.binlog.columns.texts import require_utf8, texts_of
 from setl.codec.binlog.columns.window import Mask, Positions
 from setl.model.labels import LABELLED
 from setl.model.schema import Column, Kind
-from setl.systems.mysql.load.columns.fit import Fit, finds, listed, refuse_changed
+from setl.systems.mysql.load.columns.fit import Fit, listed, refuse_changed, refuse_found
 from setl.systems.mysql.load.columns.pieces import Choice, JoinedRows, Piece, Slot, joined_rows
 from setl.systems.mysql.load.packed import (
     BLOB,
@@ -121,8 +121,7 @@ class _Parameters:
         else:
             null = values.nulls.get(index)
             texts = texts_of(values, index) if values.layout.columns[index].size < 0 else None
-            if any(finds(guard, values, index, texts) for guard in guards):
-                raise UnfitValuesError("the target may change a value")
+            refuse_found(guards, values, index, texts)
             if texts is None:
                 self._type(STRING)
                 self.pieces.append(_text_slot(values, index, kind, null))
