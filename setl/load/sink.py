@@ -297,12 +297,9 @@ class SinkSettings(Hashable, Protocol):
         """
 
     @property
-    def column_rows(self) -> int | None:
-        """Changes of one table in a task from which on the sink would have rows as columns.
-
-        None for never. See `setl.transform.column_compaction`.
-        """
-        return None
+    def takes_columns(self) -> bool:
+        """Whether the sink takes rows as `setl.codec.binlog.columns.column_rows.ColumnRows`."""
+        return False
 
     def single_writer_tables(self, clock: Clock) -> SingleWriterTables:  # noqa: ARG002
         """Tells which tables of the target one task writes alone."""

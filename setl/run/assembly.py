@@ -48,6 +48,7 @@ from setl.systems.port import (
 )
 from setl.systems.registry import system_of
 from setl.systems.replicas import ReplicatedTarget
+from setl.transform.column_compaction import COLUMN_ROWS
 from setl.transform.evaluation import analyse
 from setl.transform.rereading import Lookup
 from setl.transform.spark_on_demand import SparkOnDemand
@@ -177,7 +178,8 @@ class _Assembly:
                 isolates=self.isolates,
                 documents=self.origin.documents() if nested else None,
                 lookup=None if rows is None else Lookup(rows),
-                column_rows=sink.column_rows,
+                column_rows=COLUMN_ROWS,
+                takes_columns=sink.takes_columns,
             ),
             sink=sink,
             rows_per_task=pipeline.rows_per_task,

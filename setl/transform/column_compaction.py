@@ -1,10 +1,10 @@
 """Compaction by column: of tables with many changes, without decoding a row.
 
 The last change of each key is found among the bytes of all changes of a table at once. What is left
-stays bytes (`ColumnRows`) until the target gets it. Where that does not say the same as decoding
-row by row, nothing is taken: the changes of the whole table go row by row then, which also says
-what is wrong with them. So a table is either taken here from its first change to its last, or not
-at all.
+stays bytes (`ColumnRows`) until a target gets it that takes columns, and is decoded by column for
+all others. Where that does not say the same as decoding row by row, nothing is taken: the changes
+of the whole table go row by row then, which also says what is wrong with them. So a table is either
+taken here from its first change to its last, or not at all.
 """
 
 from __future__ import annotations
@@ -20,20 +20,23 @@ from setl.channel.routes.routing import Route
 from setl.codec.binlog.columns.column_rows import MOST_BYTES, ColumnRows
 from setl.codec.binlog.columns.finding import FoundRows, UnfitRowsError, find_rows
 from setl.codec.binlog.columns.labels import lacks_labels
-from setl.codec.binlog.columns.last_states import is_key, last_states
+from setl.codec.binlog.columns.last_states import last_states
 from setl.codec.binlog.columns.layout import row_layout
 from setl.codec.binlog.columns.offsets import ColumnValues
+from setl.codec.binlog.rows.column_reading import DAMAGED
 from setl.codec.binlog.rows.row_chunks import LOW_32_BITS
 from setl.codec.binlog.rows.row_estimate import likely_rows
-from setl.codec.row_codec import RowCodec
 from setl.errors import ConfigurationError, DataError
 from setl.model.schema import RowSchema
 from setl.transform.survivors import Survivors
 from setl.transform.work import TransformPlan, WorkItem
 
+COLUMN_ROWS: Final = 120
+"""Changes of a table of eight columns in a task from which on they are taken by column."""
+
 _MOST_AT_ONCE: Final = 1 << 26  # bytes of a table: they are in memory three times
 _FEW_COLUMNS: Final = 8
-_MANY_COLUMNS: Final = 24
+_MANY_COLUMNS: Final = 16
 
 TableRoute = tuple[int, tuple[str, str]]
 """A route's index, and schema and table of what goes by it."""
@@ -58,14 +61,11 @@ class ByColumn(NamedTuple):
     rest: list[WorkItem]
 
 
-def compact_by_column(
-    plan: TransformPlan, codec: RowCodec, items: Sequence[WorkItem], key_of: KeyOf
-) -> ByColumn:
+def compact_by_column(plan: TransformPlan, items: Sequence[WorkItem], key_of: KeyOf) -> ByColumn:
     """Take the changes of the tables that have many, if they are of the plain kind.
 
     Args:
         plan: says how many changes are worth it, and where they go.
-        codec: of the items.
         items: of one task, in stream order.
         key_of: what identifies rows; may raise for a table without a key.
     """
@@ -78,8 +78,8 @@ def compact_by_column(
         if route is None or any(not _is_plain(item, own[0]) for item in own):
             continue
         # Whatever it is, it is found again and named where rows are decoded one by one.
-        with suppress(DataError, ConfigurationError):
-            done = _Table(plan, codec, route, own).compacted(key_of(route), plan.column_rows)
+        with suppress(DataError, ConfigurationError, *DAMAGED):
+            done = _Table(plan, route, own).compacted(key_of(route), plan.column_rows)
             if done is not None:
                 taken[table] = route, done.survivors.schema, done.survivors
                 rows += done.rows
@@ -107,18 +107,19 @@ def _is_plain(item: WorkItem, first: WorkItem) -> bool:
 
 
 def _plain_route(plan: TransformPlan, table: TableRoute) -> Route | None:
-    """The route, if of what goes by it the last change of each row is all that is needed.
-
-    Documents are made of rows, so columns are of no use to them.
-    """
+    """The route, if of what goes by it the last change of each row is all that is needed."""
     index, name = table
     if not name[1]:
         return None
     route = next((r for r in plan.router.route(*name) if r.index == index), None)
-    if route is None or route.into_index or route.documents or route.processor:
+    if route is None or route.documents or route.processor:
         return None
-    evaluated = route.expressions or route.where
-    return None if evaluated or route.rereads or route.skips_unchanged else route
+    return None if route.rereads or route.skips_unchanged else route
+
+
+def _takes_columns(plan: TransformPlan, route: Route) -> bool:
+    """Whether what is left of a route's changes is wanted as columns, not as rows."""
+    return plan.takes_columns and not (route.expressions or route.where)
 
 
 class _Compacted(NamedTuple):
@@ -131,7 +132,6 @@ class _Table(NamedTuple):
     """The changes of one table that go by one route."""
 
     plan: TransformPlan
-    codec: RowCodec
     route: Route
     items: Sequence[WorkItem]
 
@@ -141,7 +141,7 @@ class _Table(NamedTuple):
         """The last change of each key; None if it is to be found row by row.
 
         Raises:
-            DataError, ConfigurationError: likewise.
+            DataError, ConfigurationError, or one of `DAMAGED`: likewise.
         """
         context, sizes = self.items[0].context, [len(item.payload) for item in self.items]
         layout = row_layout(context)
@@ -152,9 +152,7 @@ class _Table(NamedTuple):
         least_rows = least_rows * _FEW_COLUMNS // columns
         if least_rows > 1 and likely_rows(context, self.items[0].payload, sum(sizes)) < least_rows:
             return None
-        scanner = self.codec.scanner(context, key_of)
-        if scanner is None or not all(is_key(layout.columns[i]) for i in scanner.key):
-            return None
+        key = key_of(layout.schema)
         found = find_rows(layout, b"".join([item.payload for item in self.items]))
         # Compressed events are longer than they seemed.
         if len(found.starts) < least_rows or len(found.data) > MOST_BYTES:
@@ -163,10 +161,11 @@ class _Table(NamedTuple):
         if lacks_labels(values):
             return None
         versions = self._versions(found, sizes)
-        left = last_states(found, values, scanner.key)
+        left = last_states(found, values, key)
         known = values if len(left.upserts) == values.count else None
-        starts = found.starts[left.upserts]
-        upserts = ColumnRows(found, starts, scanner.row, values=known)
+        rows = ColumnRows(found, found.starts[left.upserts], values=known)
+        rows.convert()
+        upserts = rows if _takes_columns(self.plan, self.route) else rows.decoded()
         of_upserts = versions[found.events[left.upserts]]
         of_deletes = versions[found.events[left.deletes]]
         through = self.plan.applied_through
@@ -174,11 +173,11 @@ class _Table(NamedTuple):
         if versions[0] <= through:
             redelivered = int((versions[found.events[left.changes]] <= through).sum())
         survivors = Survivors(
-            scanner.schema,
-            scanner.key,
+            layout.schema,
+            key,
             upserts=upserts,
             upsert_versions=of_upserts.tolist(),
-            deletes=ColumnRows(found, found.starts[left.deletes], scanner.row).keys(scanner.key),
+            deletes=ColumnRows(found, found.starts[left.deletes]).keys(key),
             delete_versions=of_deletes.tolist(),
         )
         return _Compacted(survivors, len(left.changes), redelivered)

@@ -60,7 +60,7 @@ def compact(plan: TransformPlan, items: Iterable[WorkItem]) -> Compacted:
     """
     partition = list(items)
     key_of = partial(partial, _scanned_key, plan.codec)
-    taken = compact_by_column(plan, codec_named(plan.codec), partition, key_of)
+    taken = compact_by_column(plan, partition, key_of)
     try:
         rest = _compacted(plan, taken.rest, scanning=True)
     except UndecodedRowError:

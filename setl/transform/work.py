@@ -77,6 +77,7 @@ class TransformPlan:
         lookup: how rows of routes with `Route.rereads` are looked up; None if there are none.
         column_rows: changes of one table in a task from which on they are taken by column, see
             `setl.transform.column_compaction`; None for never.
+        takes_columns: whether the sink takes rows as columns.
     """
 
     codec: str
@@ -88,6 +89,7 @@ class TransformPlan:
     documents: DocumentSource | None = None
     lookup: Lookup | None = None
     column_rows: int | None = None
+    takes_columns: bool = False
 
     def ending_at(self, position: ShownPosition | None) -> TransformPlan:
         """The plan for a load that ends at this position of the stream."""

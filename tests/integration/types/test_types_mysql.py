@@ -11,6 +11,7 @@ from setl.bulk.verify_target import VerifySettings
 from setl.channel.reading import parse_channel
 from setl.errors import DataError
 from setl.operate.verify import verify_pipeline
+from setl.run import assembly
 from setl.systems.mysql import target_system
 from setl.systems.mysql.sink import sink
 from setl_embedded import MariaDb
@@ -279,7 +280,7 @@ def lead(request, servers, fresh_db, position, monkeypatch):
     if request.param == "binlog":
         # By column, however few rows there are. Row by row are the tests of tables with rows that
         # were there before, and of those without a key.
-        monkeypatch.setattr(sink, "COLUMN_ROWS", 1)
+        monkeypatch.setattr(assembly, "COLUMN_ROWS", 1)
         few = partial(sink.MysqlSinkSettings, bulk_rows=1)
         monkeypatch.setattr(target_system, "MysqlSinkSettings", few)
         return lambda: lead_through_binlog(a, b, fresh_db, position)
@@ -366,7 +367,7 @@ def test_of_many_rows_the_faulty_one_is_named_and_the_others_arrive(
     servers, fresh_db, writer, position
 ):
     a, b = servers
-    table, count = quoted(fresh_db, "t"), sink.COLUMN_ROWS + 20
+    table, count = quoted(fresh_db, "t"), assembly.COLUMN_ROWS + 20
     for server, length in ((a, 9), (b, 5)):
         create(
             [server], f"CREATE TABLE {table} (id INT PRIMARY KEY, v VARCHAR({length}), n DOUBLE)"

@@ -14,6 +14,7 @@ from elasticsearch import Elasticsearch
 
 from setl.channel.reading import parse_channel
 from setl.model.schema import Kind
+from setl.run import assembly
 from setl.systems.mysql.catalog import read_table
 from tests.integration.every_type import run, sandbox_database
 from tests.integration.kafka.test_relay import Topic, relay
@@ -142,7 +143,11 @@ def search_target(server):
     return {"type": "elasticsearch", "hosts": [server.url]}
 
 
-def test_every_type_reaches_documents_from_the_binlog(source, elasticsearch, position):
+@pytest.mark.parametrize("column_rows", [1, None], ids=["by column", "row by row"])
+def test_every_type_reaches_documents_from_the_binlog(
+    source, elasticsearch, position, monkeypatch, column_rows
+):
+    monkeypatch.setattr(assembly, "COLUMN_ROWS", column_rows)
     prefix = fresh_name("types")
     mapping = {"from": f"{source.schema}.*", "to": f"{prefix}-*", "zero_dates": "as_null"}
     file = one_way(source.server, search_target(elasticsearch), [mapping])

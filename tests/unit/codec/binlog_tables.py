@@ -7,15 +7,46 @@ tables are wanted.
 from itertools import pairwise
 from random import Random
 from typing import NamedTuple
+from zlib import compress
 
+from setl.codec.binlog.columns.labels import lacks_labels
 from setl.codec.binlog.columns.layout import row_layout
+from setl.codec.binlog.rows.column_reading import DAMAGED
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.codec.binlog.tables.table_map import value_bytes
 from tests.unit.codec.binlog_events import SIGNABLE, EventWriter, field, names, packed
-from tests.unit.codec.test_binlog_row_scanner import LABELLED, TYPES
 
-OLD_TIMES = {7, 11, 12}
-COLUMN_TYPES = [kind for kind in TYPES if kind[0] not in OLD_TIMES]
+# Type and metadata of a column, as a TABLE_MAP event has them.
+COLUMN_TYPES = [
+    (1, b""),  # TINYINT
+    (2, b""),
+    (3, b""),
+    (8, b""),
+    (9, b""),  # MEDIUMINT
+    (4, b"\4"),  # FLOAT
+    (5, b"\x08"),
+    (13, b""),  # YEAR
+    (10, b""),  # DATE
+    *[(18, bytes([digits])) for digits in range(7)],  # DATETIME
+    *[(17, bytes([digits])) for digits in range(7)],  # TIMESTAMP
+    *[(19, bytes([digits])) for digits in range(7)],  # TIME
+    *[
+        (246, bytes([p, s]))
+        for p, s in [(1, 0), (9, 2), (12, 2), (30, 4), (10, 5), (65, 30), (4, 4)]
+    ],
+    (15, b"\x14\0"),  # VARCHAR with one byte of length
+    (15, b"\x14\4"),  # with two
+    (254, b"\xfe\x14"),  # CHAR or BINARY
+    *[(252, bytes([width])) for width in (1, 2, 3, 4)],
+    (16, b"\3\2"),  # BIT(19)
+    (254, b"\xf7\1"),  # ENUM
+    (254, b"\xf8\1"),  # SET
+    (245, b"\4"),  # MySQL's JSON
+    *[(140, bytes([width])) for width in (1, 2)],  # MariaDB's compressed columns
+    (141, b"\x14\4"),
+]
+JSON, COMPRESSED = 245, {140, 141}
+LABELLED = {(254, b"\xf7\1"): 6, (254, b"\xf8\1"): 5}
 CHARACTER = {15, 252, 253, 254}
 VECTOR, GEOMETRY = 242, 255
 UTF8, LATIN1, BINARY = 45, 8, 63
@@ -34,10 +65,8 @@ class RandomTable(NamedTuple):
     codec: BinlogRowCodec
 
     @property
-    def scanner(self):
-        found = self.codec.scanner(self.context, lambda _: (0,))
-        assert found is not None
-        return found
+    def schema(self):
+        return self.codec.schema(b"", self.context)
 
     @property
     def layout(self):
@@ -56,16 +85,19 @@ class RandomTable(NamedTuple):
 
 def table_of(pick, *, types=COLUMN_TYPES, most=12):
     """A table with some of these types of columns."""
-    chosen = [(3, b""), *pick.choices(types, k=pick.randrange(most + 1))]
+    mariadb = pick.random() < 0.5
+    other = {JSON} if mariadb else COMPRESSED
+    chosen = [
+        kind for kind in pick.choices(types, k=pick.randrange(most + 1)) if kind[0] not in other
+    ]
+    chosen = [(3, b""), *chosen]
     nullable = pick.getrandbits(len(chosen)) & ~1
-    writer = EventWriter(
-        mariadb=pick.random() < 0.5, checksum=pick.random() < 0.5, filled=pick.random() < 0.5
-    )
+    writer = EventWriter(mariadb=mariadb, checksum=pick.random() < 0.5, filled=pick.random() < 0.5)
     optional = names(*[f"c{n}" for n in range(len(chosen))]) + field(8, b"\0")
     signable = (sum(kind in SIGNABLE for kind, _ in chosen) + 7) // 8
     optional += field(1, pick.randbytes(signable))
     # Each family counts one more type among those with a character set.
-    character = CHARACTER | {GEOMETRY if writer.mariadb else VECTOR}
+    character = CHARACTER | COMPRESSED | {GEOMETRY if writer.mariadb else VECTOR}
     collated = [kind for kind in chosen if kind[0] in character and kind not in LABELLED]
     if collated:
         collations = [pick.choice([UTF8, UTF8, LATIN1, BINARY]) for _ in collated]
@@ -78,9 +110,8 @@ def table_of(pick, *, types=COLUMN_TYPES, most=12):
     context = (writer.format_description(), event)
     codec = BinlogRowCodec()
     codec.schema(b"", context)
-    rows = codec._decoders[context].rows
-    assert rows is not None
-    columns = [(code.wire, bool(nullable >> i & 1)) for i, code in enumerate(rows.columns)]
+    wires = codec._decoders[context].wire.columns
+    columns = [(wire, bool(nullable >> i & 1)) for i, wire in enumerate(wires)]
     return RandomTable(pick, writer, context, columns, codec)
 
 
@@ -90,6 +121,11 @@ def value(pick, wire, *, odd=0.05):
     strange = pick.random() < odd
     if size < 0:
         text = "".join(pick.choices(LETTERS, k=pick.randrange(7))).encode()
+        if wire.type == JSON:
+            text = pick.choice([b"", b"\4\0", b"\5\xfe\xff", bytes([12, len(text)]) + text])
+        elif wire.type in COMPRESSED:
+            packed_text = bytes([0x81, len(text)]) + compress(text)
+            text = pick.choice([b"", b"\0" + text, packed_text])
         if strange:
             text += pick.randbytes(pick.randrange(3)) + b"x" * pick.choice([0, 0, 249, 250, 70_000])
         most = {-1: 255, -2: 65_535}.get(size, len(text))
@@ -182,3 +218,14 @@ def written(table, changed):
         else:
             events.append(writer.rows(kind, count, images, extra=extra))
     return events
+
+
+def has_readable_values(rows):
+    """Whether all rows can be decoded, of columns whose bytes add up."""
+    if lacks_labels(rows.values):
+        return False
+    try:
+        rows.convert()
+    except DAMAGED:
+        return False
+    return True

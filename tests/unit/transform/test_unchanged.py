@@ -10,7 +10,7 @@ from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan
 from setl.transform.partition_compaction import compact
 from setl.transform.unchanged import UnchangedRows
-from tests.unit.transform.test_lazy_images import Stream, image, plan_of
+from tests.unit.transform.test_compaction_ways import Stream, image, plan_of
 
 SKIPS = {"include": ["id", "n"], "unchanged": "skip"}
 SENT = {"include": ["id", "n"]}

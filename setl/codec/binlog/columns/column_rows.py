@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from setl.codec.binlog.columns.decoded import readers_of, rows_of, values_of
 from setl.codec.binlog.columns.finding import RowImages
 from setl.codec.binlog.columns.labels import distinct_labels
 from setl.codec.binlog.columns.last_states import slices
 from setl.codec.binlog.columns.layout import ColumnLayout, RowLayout, row_layout
 from setl.codec.binlog.columns.offsets import ColumnValues
 from setl.codec.binlog.columns.window import Positions, Window
-from setl.codec.binlog.rows.column_reading import column_codes
-from setl.codec.binlog.rows.row_scanner import TableRows
-from setl.codec.binlog.tables.row_schema import described_table
-from setl.codec.binlog.values.value_number import Reader
+from setl.codec.binlog.rows.images import read_image
 from setl.model.change import Row
 from setl.model.labels import LABELLED
 from setl.model.schema import Kind
@@ -26,28 +24,22 @@ from setl.model.schema import Kind
 MOST_BYTES: Final = 1 << 30
 """Bytes of a table's rows that are taken by column: positions have 31 bits in an array."""
 
-_MAX_TABLES: Final = 1024
-
-ReadRow = Callable[[bytes, int], Row]
-"""Decodes the image at a position of a payload, see `setl.codec.scanning.RowScanner.row`."""
+_FEW: Final = 50  # rows that are decoded one by one in less time than by column
 
 
 class ColumnRows(Sequence[Row]):
     """Some rows of one table, in stream order.
 
     Whoever can do with columns takes them from `values`. To all others these are rows: each is
-    decoded when it is asked for, anew each time, by the codec's decoder of single rows. That is
-    for the few rows that somebody has to look at: what is refused, what is put aside. Pickled, they
-    are the bytes of these rows alone.
+    decoded when it is asked for, anew each time. Pickled, they are the bytes of these rows alone.
     """
 
-    __slots__ = ("__dict__", "_read", "images", "picks", "starts")
+    __slots__ = ("__dict__", "images", "picks", "starts")
 
     def __init__(
         self,
         images: RowImages,
         starts: Positions,
-        read: ReadRow,
         picks: tuple[int, ...] | None = None,
         values: ColumnValues | None = None,
     ) -> None:
@@ -55,8 +47,7 @@ class ColumnRows(Sequence[Row]):
 
         Args:
             images: bytes that hold them, and perhaps others.
-            starts: where the images of these rows begin, ascending.
-            read: decodes one. It must not fail for any of these.
+            starts: where the images of these rows begin, ascending. Each can be decoded.
             picks: indexes of the table's columns that a row has, in its order; None for all.
             values: of these images, if they are known already.
         """
@@ -65,21 +56,20 @@ class ColumnRows(Sequence[Row]):
         self.images = images
         self.starts = starts
         self.picks = picks
-        self._read = read
 
     def picked(self, picks: Sequence[int]) -> ColumnRows:
         """The same rows with these of their values, in this order."""
         own = self.picks
         of_table = tuple(picks) if own is None else tuple(own[i] for i in picks)
         known = self.__dict__.get("values")
-        return ColumnRows(self.images, self.starts, self._read, of_table, known)
+        return ColumnRows(self.images, self.starts, of_table, known)
 
     def taken(self, numbers: Sequence[int]) -> ColumnRows:
         """The rows with these numbers, in this order."""
         order = np.array(numbers, np.int64)
         if (np.diff(order) > 0).all():
-            return ColumnRows(self.images, self.starts[order], self._read, self.picks)
-        return _rows_of(self.images.layout, self._read, *self._own_bytes(order), self.picks)
+            return ColumnRows(self.images, self.starts[order], self.picks)
+        return _of_bytes(self.images.layout, *self._own_bytes(order), self.picks)
 
     def joined(self, others: Sequence[ColumnRows]) -> ColumnRows | None:
         """These rows and others behind them; None if they are of another table or form."""
@@ -94,13 +84,13 @@ class ColumnRows(Sequence[Row]):
         begins = [0, *stops[:-1].tolist()]
         starts = [rows.starts + begin for rows, begin in zip(every, begins, strict=True)]
         data = b"".join([rows.images.data for rows in every])
-        return _rows_of(layout, self._read, data, np.concatenate(starts), self.picks)
+        return _of_bytes(layout, data, np.concatenate(starts), self.picks)
 
     def part(self, start: int, stop: int) -> ColumnRows:
         """The rows from one to another."""
         if start == 0 and stop >= len(self):
             return self  # with the values that may be known
-        return ColumnRows(self.images, self.starts[start:stop], self._read, self.picks)
+        return ColumnRows(self.images, self.starts[start:stop], self.picks)
 
     @cached_property
     def values(self) -> ColumnValues:
@@ -122,25 +112,31 @@ class ColumnRows(Sequence[Row]):
             return None
         return values.integers(column)
 
+    def convert(self) -> None:
+        """Make the values that are made of their bytes, and keep them.
+
+        Raises:
+            ValueError, LookupError, struct.error, zlib.error: the bytes of one make no sense.
+        """
+        for index, column in enumerate(self.images.layout.columns):
+            if column.converted:
+                self.values.kept[index] = values_of(self.values, index)
+
     def keys(self, indexes: Sequence[int]) -> list[Row]:
         """Some values of each row, read without the others."""
-        return list(zip(*[self.values_at(index) for index in indexes], strict=True))
+        return rows_of(self.values, [self.column(index) for index in indexes])
 
     def values_at(self, index: int) -> list[Any]:
         """One value of each row, read without the others."""
-        integers = self.integers(index)
-        if integers is not None:
-            return integers.tolist()
-        column, values, size = self.column(index), self.values, self.layout(index).size
-        at = values.starts(column) if size >= 0 else values.spans(column).starts + size
-        read, data = _readers(self.images.layout.context)[column], self.images.data
-        null = values.nulls.get(column)
-        if null is None:
-            return [read(data, start)[0] for start in at.tolist()]
-        return [
-            None if absent else read(data, start)[0]
-            for absent, start in zip(null.tolist(), at.tolist(), strict=True)
-        ]
+        return values_of(self.values, self.column(index))
+
+    def decoded(self) -> list[Row]:
+        """All of the rows, decoded."""
+        if len(self) < _FEW:
+            return list(self._one_by_one(self.starts))
+        picks = self.picks
+        every = range(len(self.images.layout.columns))
+        return rows_of(self.values, every if picks is None else picks)
 
     @property
     def mean_bytes(self) -> int:
@@ -166,16 +162,17 @@ class ColumnRows(Sequence[Row]):
     def __getitem__(self, index: slice) -> list[Row]: ...
     def __getitem__(self, index: int | slice) -> Row | list[Row]:
         if isinstance(index, slice):
-            return list(self._rows(self.starts[index]))
-        return next(self._rows(self.starts[[index]]))
+            return ColumnRows(self.images, self.starts[index], self.picks).decoded()
+        return next(self._one_by_one(self.starts[[index]]))
 
     def __iter__(self) -> Iterator[Row]:
-        return self._rows(self.starts)
+        return iter(self.decoded())
 
-    def _rows(self, starts: Positions) -> Iterator[Row]:
-        read, data, picks = self._read, self.images.data, self.picks
+    def _one_by_one(self, starts: Positions) -> Iterator[Row]:
+        readers = [reader.read for reader in readers_of(self.images.layout.context)]
+        data, picks = self.images.data, self.picks
         for at in starts.tolist():
-            row = read(data, at)
+            row, _ = read_image(readers, data, at)
             yield row if picks is None else tuple([row[i] for i in picks])
 
     def __eq__(self, other: object) -> bool:
@@ -200,14 +197,10 @@ class ColumnRows(Sequence[Row]):
         return _unpickled, (context, data, starts.astype("<u4").tobytes(), self.picks)
 
 
-def _rows_of(
-    layout: RowLayout,
-    read: ReadRow,
-    data: bytes,
-    starts: Positions,
-    picks: tuple[int, ...] | None,
+def _of_bytes(
+    layout: RowLayout, data: bytes, starts: Positions, picks: tuple[int, ...] | None
 ) -> ColumnRows:
-    return ColumnRows(RowImages(layout, data, Window(data)), starts, read, picks)
+    return ColumnRows(RowImages(layout, data, Window(data)), starts, picks)
 
 
 def _unpickled(
@@ -217,14 +210,4 @@ def _unpickled(
     if layout is None:
         raise TypeError("rows that are columns are of a table that is not")
     begins = np.frombuffer(starts, "<u4").astype(np.int64)
-    return _rows_of(layout, _row_reader(context), data, begins, picks)
-
-
-@lru_cache(_MAX_TABLES)
-def _readers(context: tuple[bytes, ...]) -> tuple[Reader, ...]:
-    return tuple([code.read for code in column_codes(described_table(context))])
-
-
-@lru_cache(_MAX_TABLES)
-def _row_reader(context: tuple[bytes, ...]) -> ReadRow:
-    return TableRows(column_codes(described_table(context))).row
+    return _of_bytes(layout, data, begins, picks)

@@ -1,18 +1,18 @@
 """The last change of each key among row images, without decoding rows.
 
-Two keys are one if their bytes are: columns for which that says the same as their values do are
-said by `is_key`. Others are compacted row by row.
+Keys are told apart by their bytes where these say the same as their values, else by their values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from setl.codec.binlog.columns.decoded import values_of
 from setl.codec.binlog.columns.finding import FoundRows, UnfitRowsError
 from setl.codec.binlog.columns.layout import ColumnLayout
 from setl.codec.binlog.columns.offsets import ColumnValues, Spans
@@ -30,7 +30,7 @@ class LastStates(NamedTuple):
 
     Attributes:
         upserts: numbers of the images that are left of rows that are there in the end.
-        deletes: numbers of the images of rows that are not.
+        deletes: numbers of images that have the keys of rows that are not.
         changes: numbers of the last image of each change.
     """
 
@@ -39,8 +39,10 @@ class LastStates(NamedTuple):
     changes: NDArray[np.int64]
 
 
-def is_key(column: ColumnLayout) -> bool:
+def _is_told_by_bytes(column: ColumnLayout) -> bool:
     """Whether two values of a column, not NULL, are one exactly if their bytes are."""
+    if column.converted:
+        return False
     if column.kind is Kind.TEXT:
         return is_utf8(column.detail.charset)
     # BINARY(n) loses zero bytes at its end, and nothing says that it loses all of them.
@@ -54,10 +56,12 @@ def last_states(found: FoundRows, values: ColumnValues, key: Sequence[int]) -> L
     Args:
         found: the images.
         values: the values of all of them.
-        key: indexes of the columns that are the key, for each of which `is_key` holds.
+        key: indexes of the columns that are the key.
 
     Raises:
-        UnfitRowsError: an update changes a key, or a key is NULL.
+        UnfitRowsError: a key is NULL, or an update moves a row away from a key to which the same
+            event has moved another one, see `setl.transform.compaction`.
+        ValueError, LookupError, struct.error, zlib.error: a key makes no sense.
     """
     for column in key:
         if column in values.nulls:
@@ -65,23 +69,47 @@ def last_states(found: FoundRows, values: ColumnValues, key: Sequence[int]) -> L
             raise UnfitRowsError("a value that identifies a row is NULL", at)
     events, count = found.events, len(found.starts)
     updated = found.updated[events]
-    changes = np.arange(count, dtype=np.int64)
+    changes = stated = np.arange(count, dtype=np.int64)
+    gone = found.deleted[events]
     codes = _codes(values, key)
     if updated.any():
         # An event has images of updates or none, so pairs begin at even numbers in it.
         firsts = np.searchsorted(events, np.arange(len(found.kinds)))
         after = updated & ((changes - firsts[events]) & 1 == 1)
         changed = np.flatnonzero(after)
-        moved = codes[changed] != codes[changed - 1]
-        if moved.any():
-            at = int(found.starts[changed[int(np.argmax(moved))]])
-            raise UnfitRowsError("an update changes the key of its row", at)
-        changes = np.flatnonzero(~updated | after)
+        moved = changed[codes[changed] != codes[changed - 1]] - 1
+        counted = ~updated | after
+        changes = stated = np.flatnonzero(counted)
+        if len(moved):
+            _refuse_swaps(found, codes, stated, moved)
+            # Under its former key such a row is deleted.
+            counted[moved] = gone[moved] = True
+            stated = np.flatnonzero(counted)
     last = np.full(int(codes.max(initial=0)) + 1, -1, np.int64)
-    np.maximum.at(last, codes[changes], changes)
+    np.maximum.at(last, codes[stated], stated)
     last = np.sort(last[last >= 0])
-    gone = found.deleted[events[last]]
-    return LastStates(last[~gone], last[gone], changes)
+    return LastStates(last[~gone[last]], last[gone[last]], changes)
+
+
+def _refuse_swaps(
+    found: FoundRows, codes: NDArray[np.int64], changes: NDArray[np.int64], left: NDArray[np.int64]
+) -> None:
+    """Raise UnfitRowsError if a row leaves a key that its event has given to another one before.
+
+    Args:
+        found: the images.
+        codes: of each image its key.
+        changes: numbers of the last image of each change.
+        left: numbers of the images with the keys from which rows have moved away.
+    """
+    size = int(codes.max()) + 1
+    given, first = np.unique(found.events[changes] * size + codes[changes], return_index=True)
+    wanted = found.events[left] * size + codes[left]
+    nearest = np.minimum(np.searchsorted(given, wanted), len(given) - 1)
+    swapped = (given[nearest] == wanted) & (changes[first[nearest]] < left)
+    if swapped.any():
+        at = int(found.starts[left[int(np.argmax(swapped))]])
+        raise UnfitRowsError("rows of one event exchange their keys", at)
 
 
 def _codes(values: ColumnValues, key: Sequence[int]) -> NDArray[np.int64]:
@@ -97,6 +125,10 @@ def _codes(values: ColumnValues, key: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _column_codes(values: ColumnValues, column: int) -> tuple[NDArray[np.int64], int]:
+    if not _is_told_by_bytes(values.layout.columns[column]):
+        numbers: dict[Any, int] = {}
+        own = [numbers.setdefault(value, len(numbers)) for value in values_of(values, column)]
+        return np.array(own, np.int64), len(numbers)
     if values.layout.columns[column].size < 0:
         return _encoded(texts(values.window, values.spans(column)))
     return _encoded(pa.array(values.numbers(column)))

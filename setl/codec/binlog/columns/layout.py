@@ -13,24 +13,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from setl.codec.binlog.event import has_checksums
+from setl.codec.binlog.event import has_checksums, is_mariadb
+from setl.codec.binlog.rows.versioned import ends_of_rows
+from setl.codec.binlog.tables.hidden import visible_schema
+from setl.codec.binlog.tables.old_times import old_times
 from setl.codec.binlog.tables.row_schema import ColumnDetail, described_table
 from setl.codec.binlog.tables.table_map import ColumnType, WireColumn, value_bytes
 from setl.model.schema import Kind, RowSchema
 
-# Reading these takes more than their bytes, or may fail: old formats without fractions, MySQL's
-# binary JSON, MariaDB's compressed columns.
-_BY_ROWS: Final = frozenset(
+# MySQL's binary JSON, and what MariaDB has compressed.
+_CONVERTED: Final = frozenset(
     {
-        ColumnType.TIMESTAMP,
-        ColumnType.TIME,
-        ColumnType.DATETIME,
         ColumnType.JSON,
         ColumnType.MARIADB_BLOB_COMPRESSED,
         ColumnType.MARIADB_VARCHAR_COMPRESSED,
     }
 )
-
 
 _MAX_LAYOUTS: Final = 1024
 
@@ -60,6 +58,11 @@ class ColumnLayout:
     def unsigned(self) -> bool:
         """Whether it is an integer without a sign."""
         return self.detail.column.unsigned
+
+    @property
+    def converted(self) -> bool:
+        """Whether a value is made of its bytes, so that some bytes are none."""
+        return self.wire.type in _CONVERTED
 
 
 class Step(NamedTuple):
@@ -121,18 +124,18 @@ class RowLayout:
 def row_layout(context: tuple[bytes, ...]) -> RowLayout | None:
     """The layout of a table, from the context of its entries (see `Entry.context`).
 
-    Whether its rows need more than their bytes in another way (hidden columns, versions, times of
-    unknown precision) is for the codec to say, which has no scanner for these.
-
     Returns:
-        None if rows of such columns have to be read one by one.
+        None if its rows are read one by one: hidden columns and versions are left out of them, and
+        times in old formats have lengths that nothing says.
 
     Raises:
         DataError: the table's description cannot be understood.
         ConfigurationError: it does not name the columns.
     """
     table = described_table(context)
-    if any(column.type in _BY_ROWS for column in table.columns):
+    hidden = visible_schema(table, context[0]) is not table.schema
+    versioned = is_mariadb(context[0]) and ends_of_rows(table)
+    if hidden or versioned or old_times(table.columns):
         return None
     columns = tuple(
         ColumnLayout(wire, detail, bool(table.nullable >> i & 1), value_bytes(wire))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,17 +44,21 @@ class ColumnValues:
 
     Attributes:
         layout: of the table.
-        window: the bytes they lie in.
+        data: the bytes they lie in.
+        window: the same bytes as numbers.
         count: how many images there are.
         nulls: of each column that has NULLs in them, which they are; by its index.
         stops: where each image ends.
+        kept: values that somebody has made already, by the index of their column.
     """
 
     def __init__(self, images: RowImages, starts: Positions) -> None:
         """Go over the images that begin at these positions."""
         self.layout: RowLayout = images.layout
+        self.data: bytes = images.data
         self.window: Window = images.window
         self.count = len(starts)
+        self.kept: dict[int, list[Any]] = {}
         self.nulls: dict[int, Mask] = self._nulls(starts)
         self._spans, self.stops = self._go_over(starts)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from setl.codec.binlog.columns.decoded import values_of
 from setl.codec.binlog.columns.fields import UnfitValuesError
 from setl.codec.binlog.columns.last_states import slices
 from setl.codec.binlog.columns.offsets import ColumnValues
@@ -44,14 +45,26 @@ def texts_of(values: ColumnValues, column: int) -> Texts:
 
     Raises:
         UnfitValuesError: text is of a character set, or has a character, that is read row by row.
+        ValueError, LookupError, struct.error, zlib.error: see `decoded.values_of`.
     """
     layout, spans = values.layout.columns[column], values.spans(column)
+    if layout.converted:
+        return _converted(values, column)
     found = Texts(None, spans.starts, spans.stops)
     if layout.kind is Kind.TEXT and not is_utf8(layout.detail.charset):
         return _in_utf8(values, found, layout.detail.charset)
     if layout.kind is Kind.BINARY and layout.wire.type == ColumnType.STRING:
         return _filled(values, column, found)
     return found
+
+
+def _converted(values: ColumnValues, column: int) -> Texts:
+    found = [
+        value.encode() if isinstance(value, str) else value or b""
+        for value in values_of(values, column)
+    ]
+    ends = np.cumsum([0, *map(len, found)], dtype=np.int64)
+    return Texts(np.frombuffer(b"".join(found), np.uint8), ends[:-1], ends[1:])
 
 
 def require_utf8(values: ColumnValues, columns: list[int]) -> None:
@@ -73,8 +86,9 @@ def require_utf8(values: ColumnValues, columns: list[int]) -> None:
 
 
 def _charset(values: ColumnValues, column: int) -> str:
+    """The character set of text that lies in the payload as it is; "" of all else."""
     layout = values.layout.columns[column]
-    return layout.detail.charset if layout.kind is Kind.TEXT else ""
+    return layout.detail.charset if layout.kind is Kind.TEXT and not layout.converted else ""
 
 
 def _array_of(values: ColumnValues, columns: list[int]) -> pa.Array:

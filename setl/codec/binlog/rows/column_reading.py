@@ -5,9 +5,8 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
-from setl.codec.binlog.rows.row_code import ColumnCode
 from setl.codec.binlog.tables.row_schema import ColumnDetail, TableDetail
 from setl.codec.binlog.tables.table_map import ColumnType, WireColumn
 from setl.codec.binlog.values.value_number import (
@@ -37,37 +36,40 @@ DAMAGED: Final = (struct.error, LookupError, ValueError, ArithmeticError, zlib.e
 """What reading damaged bytes raises."""
 
 
-def column_codes(table: TableDetail, *, lenient: bool = True) -> list[ColumnCode]:
+class ColumnReader(NamedTuple):
+    """What reading one column takes.
+
+    Attributes:
+        wire: its layout.
+        read: the function that reads its values.
+        convert: of values with their length in front of them: what their bytes go through; of
+            others None.
+    """
+
+    wire: WireColumn
+    read: Reader
+    convert: Callable[[bytes], Value] | None = None
+
+
+def column_readers(table: TableDetail, *, lenient: bool = True) -> list[ColumnReader]:
     """What reading each column of a table takes.
 
     Args:
         table: the table.
         lenient: whether text that its server cannot say in UTF-8 is read, see
-            `setl.codec.charset.value_decoder`. Code made for a table leaves it to the readers.
+            `setl.codec.charset.value_decoder`.
 
     Raises:
         DataError: a column's character set is not known.
     """
-    codes: list[ColumnCode] = []
-    for i, (wire, detail) in enumerate(zip(table.columns, table.details, strict=True)):
-        kind = detail.column.kind
-        pieces = kind in PREFIXED
-        convert = _conversion(wire, detail, lenient=False) if pieces else None
-        read = (
-            _piece_reader(wire, detail, convert, lenient=lenient)
-            if convert
-            else _reader(wire, detail)
-        )
-        codes.append(
-            ColumnCode(
-                wire,
-                detail.column.unsigned,
-                bool(table.nullable >> i & 1),
-                read,
-                None if convert is bytes else convert,
-            )
-        )
-    return codes
+    readers: list[ColumnReader] = []
+    for wire, detail in zip(table.columns, table.details, strict=True):
+        if detail.column.kind in PREFIXED:
+            convert = _conversion(wire, detail, lenient=lenient)
+            readers.append(ColumnReader(wire, piece_reader(wire, convert), convert))
+        else:
+            readers.append(ColumnReader(wire, _reader(wire, detail)))
+    return readers
 
 
 _NUMBERS: Final[dict[Kind, Callable[[WireColumn], Reader]]] = {
@@ -88,14 +90,6 @@ def _reader(column: WireColumn, detail: ColumnDetail) -> Reader:
     if kind in LABELLED:
         return label_reader(column, kind, detail.labels)
     return _NUMBERS[kind](column)
-
-
-def _piece_reader(
-    column: WireColumn, detail: ColumnDetail, convert: Callable[[bytes], Value], *, lenient: bool
-) -> Reader:
-    if lenient and detail.column.kind is Kind.TEXT:
-        convert = _conversion(column, detail, lenient=True)
-    return piece_reader(column, convert)
 
 
 def _conversion(

@@ -22,11 +22,11 @@ from setl.codec.binlog.event import (
     packed_integer,
 )
 from setl.codec.binlog.inflation import inflated_rows
-from setl.codec.binlog.rows.column_reading import DAMAGED, column_codes
+from setl.codec.binlog.rows.column_reading import DAMAGED, column_readers
+from setl.codec.binlog.rows.images import read_image
 from setl.codec.binlog.rows.operation import operation_of
 from setl.codec.binlog.rows.partial_update import partial_images
 from setl.codec.binlog.rows.row_chunks import has_own_position, likely_inserts, records_of
-from setl.codec.binlog.rows.row_scanner import TableRows, TableScanner
 from setl.codec.binlog.rows.unlogged_columns import (
     LAST_WHOLE,
     logged_columns_only,
@@ -75,7 +75,6 @@ class _Decoder(NamedTuple):
     visible: RowSchema  # `schema` itself, or without hidden columns
     readers: tuple[Reader, ...]
     json: tuple[tuple[int, Reader], ...]  # JSON columns, and readers that leave values as they are
-    rows: TableRows | None  # None where each value is to be read by its reader
     mariadb: bool
     leaves_out: bool  # whether inserts may lack what the server computes
     generated: frozenset[str]  # columns that updates may lack for the same reason
@@ -102,13 +101,11 @@ class BinlogRowCodec:
     """A `setl.codec.row_codec.RowCodec` for entries of `BinlogHeaderReader`.
 
     The context of an entry is its FORMAT_DESCRIPTION and its TABLE_MAP event. Values are
-    decoded straight into their normal form: images that hold all columns by code made for the
-    table, others with one function for each column.
+    decoded straight into their normal form, with one function for each column.
     """
 
     def __init__(self) -> None:
         self._decoders: dict[tuple[bytes, ...], _Decoder] = {}
-        self._scanners: dict[tuple[tuple[bytes, ...], tuple[int, ...]], TableScanner] = {}
 
     def records(self, payload: bytes) -> Sequence[tuple[int, bytes]]:
         """See `setl.codec.row_codec.RowCodec.records`; a run of events holds several."""
@@ -170,30 +167,19 @@ class BinlogRowCodec:
 
     def scanner(
         self,
-        context: tuple[bytes, ...],
-        key: Callable[[RowSchema], tuple[int, ...]],
-        payload: bytes = b"",  # noqa: ARG002 - the context says it all
+        context: tuple[bytes, ...],  # noqa: ARG002
+        key: Callable[[RowSchema], tuple[int, ...]],  # noqa: ARG002
+        payload: bytes = b"",  # noqa: ARG002
     ) -> RowScanner | None:
-        """See `setl.codec.row_codec.RowCodec.scanner`."""
-        table = self._decoders.get(context) or self._learn(context)
-        if table.rows is None:
-            return None
-        cache_key = (context, key(table.schema))
-        known = self._scanners.get(cache_key)
-        if known is None:
-            checksum = has_checksums(context[0])
-            known = TableScanner(table.rows, table.schema, cache_key[1], checksum=checksum)
-            if len(self._scanners) >= _MAX_TABLES:
-                self._scanners.clear()
-            self._scanners[cache_key] = known
-        return known
+        """See `setl.codec.row_codec.RowCodec.scanner`; many rows are found by column instead."""
+        return None
 
     def _learn(self, context: tuple[bytes, ...]) -> _Decoder:
         table = described_table(context)
         logged = b"".join(context[2:3]).decode()  # the digits of `old_times`
         try:
             # Where times may be longer than they seem, text that is none tells that they are.
-            codes = column_codes(table, lenient=not logged)
+            columns = column_readers(table, lenient=not logged)
         except DAMAGED as error:
             raise damaged_description(error) from error
         json = tuple(
@@ -201,7 +187,7 @@ class BinlogRowCodec:
             for i, column in enumerate(table.columns)
             if column.type == ColumnType.JSON
         )
-        readers = [code.read for code in codes]
+        readers = [column.read for column in columns]
         mariadb = is_mariadb(context[0])
         leaves_out = mariadb and major_version(context[0]) > LAST_WHOLE
         ends = ends_of_rows(table) if mariadb else {}
@@ -214,15 +200,11 @@ class BinlogRowCodec:
             if number not in {"0", *UNSURE}:
                 readers[i] = refusing_fractions(table, i, number)
         visible = visible_schema(table, context[0])
-        # Their code neither asks the readers nor leaves columns out.
-        special = ends or digits or visible is not table.schema
-        rows = None if special else TableRows.of(codes)
         known = _Decoder(
             table.schema,
             visible,
             tuple(readers),
             json,
-            rows,
             mariadb,
             leaves_out,
             frozenset(b"".join(context[4:]).decode().split("\0")),
@@ -390,10 +372,6 @@ def _images(event: bytes, at: int, end: int, table: _Decoder, *sides: int) -> li
         there = [[i for i in range(len(readers)) if side >> i & 1] for side in sides]
         see_whole_seconds(table.wire, table.unsure, Images(event, at, end, there))
     every = (1 << len(readers)) - 1
-    if table.rows is not None and all(present == every for present in sides):
-        # Where that fails, readers say which column it is, or that it makes sense after all.
-        with contextlib.suppress(*DAMAGED):
-            return table.rows.images(event, at, end)
     plans = [
         (None, readers) if present == every else _partial(readers, present) for present in sides
     ]
@@ -403,23 +381,8 @@ def _images(event: bytes, at: int, end: int, table: _Decoder, *sides: int) -> li
     while at < end:
         missing, readers = plans[turn]
         turn = (turn + 1) % len(plans)
-        width = (len(readers) + 7) // 8
-        nulls = int.from_bytes(event[at : at + width], "little")
-        at += width
-        row: list[Value] = []
-        if nulls:
-            for read in readers:
-                if nulls & 1:
-                    row.append(None)
-                else:
-                    value, at = read(event, at)
-                    row.append(value)
-                nulls >>= 1
-        else:
-            for read in readers:
-                value, at = read(event, at)
-                row.append(value)
-        append(tuple(row) if missing is None else _spread(row, missing))
+        row, at = read_image(readers, event, at)
+        append(row if missing is None else _spread(row, missing))
     if at != end or turn:
         raise ValueError("its rows do not end where the event ends")
     return images
@@ -431,7 +394,7 @@ def _partial(readers: Sequence[Reader], present: int) -> tuple[list[bool], list[
     return there, [read for read, here in zip(readers, there, strict=True) if here]
 
 
-def _spread(row: list[Value], there: list[bool]) -> Row:
+def _spread(row: Row, there: list[bool]) -> Row:
     values = iter(row)
     return tuple(next(values) if here else ABSENT for here in there)
 
@@ -456,6 +419,6 @@ def _broken_column(event: bytes, table: _Decoder, *, checksum: bool) -> str:
 
     readers = tuple(watched(n, r) for n, r in zip(names, table.readers, strict=True))
     with contextlib.suppress(*DAMAGED):
-        watching = table._replace(readers=readers, rows=None)
+        watching = table._replace(readers=readers)
         _decode_event(event, watching, checksum=checksum, keys_alone=True)
     return current

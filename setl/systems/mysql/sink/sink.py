@@ -77,9 +77,6 @@ from setl.systems.mysql.values.row_text import VALUES
 _NEAR = 0.005  # seconds
 _SIZE_NEAR = 1 << 18
 
-COLUMN_ROWS = 400
-"""Rows of eight columns take less time by column from there on."""
-
 
 @dataclass(frozen=True, slots=True)
 class MysqlSinkSettings:
@@ -123,9 +120,9 @@ class MysqlSinkSettings:
             forget_loaded(connection, ticket.pipeline_key)
 
     @property
-    def column_rows(self) -> int | None:
-        """See `SinkSettings.column_rows`."""
-        return COLUMN_ROWS
+    def takes_columns(self) -> bool:
+        """See `SinkSettings.takes_columns`."""
+        return True
 
     def single_writer_tables(self, clock: Clock) -> MysqlSingleWriterTables:
         """See `SinkSettings.single_writer_tables`."""

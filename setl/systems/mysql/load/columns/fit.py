@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from setl.codec.binlog.columns.column_rows import ColumnRows
 from setl.codec.binlog.columns.fields import UnfitValuesError
 from setl.codec.binlog.columns.moments import micros_of
 from setl.codec.binlog.columns.offsets import ColumnValues
 from setl.codec.binlog.columns.texts import Texts
-from setl.codec.binlog.columns.window import Mask
 from setl.model.schema import Column
 from setl.systems.mysql.values.fit import Guard, Look, Numbers
 
@@ -40,15 +38,6 @@ class Fit:
     guards: Mapping[int, Sequence[Guard]]
     numbers: Mapping[int, Numbers]
     exact_json: bool = False
-
-
-def listed(numbers: NDArray[Any], null: Mask | None) -> list[Any]:
-    """As rows hold them."""
-    found: list[Any] = numbers.tolist()
-    if null is not None:
-        for i in np.flatnonzero(null).tolist():
-            found[i] = None
-    return found
 
 
 def refuse_changed(guards: Sequence[Guard], held: Sequence[Any]) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from setl.codec.binlog.columns.column_rows import ColumnRows
 from setl.codec.binlog.columns.decimals import decimal_width, put_decimal
+from setl.codec.binlog.columns.decoded import listed, values_of
 from setl.codec.binlog.columns.fields import Field, UnfitValuesError
 from setl.codec.binlog.columns.labels import distinct_labels
 from setl.codec.binlog.columns.last_states import slices
@@ -26,14 +27,14 @@ from setl.codec.binlog.columns.moments import (
     put_moment,
     put_time,
 )
-from setl.codec.binlog.columns.numbers import WHOLE, floating_numbers, whole_numbers
+from setl.codec.binlog.columns.numbers import WHOLE, whole_numbers
 from setl.codec.binlog.columns.offsets import ColumnValues
 from setl.codec.binlog.columns.texts import Texts, parts_of, require_utf8, texts_of
 from setl.codec.binlog.columns.window import Mask, Positions
 from setl.errors import DataError
 from setl.model.labels import LABELLED
 from setl.model.schema import Column, Kind
-from setl.systems.mysql.load.columns.fit import Fit, listed, refuse_changed, refuse_found
+from setl.systems.mysql.load.columns.fit import Fit, refuse_changed, refuse_found
 from setl.systems.mysql.load.columns.pieces import (
     Choice,
     JoinedRows,
@@ -106,13 +107,11 @@ class _Literals:
             if guards:
                 refuse_changed(guards, listed(found, null))
             self.pieces.append(_digits(found, null))
-        elif kind is Kind.FLOAT:
-            held = listed(floating_numbers(values, index), null)
+        elif kind is Kind.FLOAT or (column.capacity and column.capacity.type == "json"):
+            held = values_of(values, index)
             texts = self._rendered(column, held)
             refuse_changed(guards, held)
             self.pieces.append(_one_by_one(texts))
-        elif column.capacity is not None and column.capacity.type == "json":
-            raise UnfitValuesError("documents are rendered one by one")
         else:
             given = texts_of(values, index) if values.layout.columns[index].size < 0 else None
             refuse_found(guards, values, index, given)

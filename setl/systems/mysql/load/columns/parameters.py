@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from setl.codec.binlog.columns.column_rows import ColumnRows
 from setl.codec.binlog.columns.decimals import decimal_width, put_decimal
+from setl.codec.binlog.columns.decoded import listed
 from setl.codec.binlog.columns.fields import Field, UnfitValuesError
 from setl.codec.binlog.columns.labels import distinct_labels
 from setl.codec.binlog.columns.moments import (
@@ -33,7 +34,7 @@ from setl.codec.binlog.columns.texts import require_utf8, texts_of
 from setl.codec.binlog.columns.window import Mask, Positions
 from setl.model.labels import LABELLED
 from setl.model.schema import Column, Kind
-from setl.systems.mysql.load.columns.fit import Fit, listed, refuse_changed, refuse_found
+from setl.systems.mysql.load.columns.fit import Fit, refuse_changed, refuse_found
 from setl.systems.mysql.load.columns.pieces import Choice, JoinedRows, Piece, Slot, joined_rows
 from setl.systems.mysql.load.packed import (
     BLOB,

@@ -1,6 +1,7 @@
-"""Compaction of undecoded rows, against compaction of the same changes decoded one by one."""
+"""Compaction of row events by column, against compaction of the same changes row by row."""
 
 import struct
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -12,7 +13,6 @@ from setl.channel.routes.routing import Router
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import DataError
 from setl.model.faulty import RawRecord
-from setl.transform import partition_compaction
 from setl.transform.partition_compaction import compact
 from setl.transform.work import TransformPlan, WorkItem, codec_named
 from tests.unit.codec.binlog_events import EventWriter, field, names, packed
@@ -60,16 +60,16 @@ def image(key, n, text: str | bytes = "x", *, price=b"\x80\0\0\0\1\x05"):
 
 def by_both_ways(plan, items):
     ways = []
-    for scanning in (True, False):
+    for least in (1, None):
         try:
-            ways.append(partition_compaction._compacted(plan, items, scanning=scanning))
+            ways.append(compact(replace(plan, column_rows=least), items))
         except DataError as error:
             ways.append(str(error))
     return ways
 
 
-def same(scanned, decoded):
-    assert repr(scanned) == repr(decoded)
+def same(by_column, by_row):
+    assert repr(by_column) == repr(by_row)
 
 
 keys = st.integers(0, 5)
@@ -109,22 +109,22 @@ def test_the_same_survives_either_way(runs, mapping, isolates, redefined, throug
             stream.define(renamed="key" not in mapping and number % 2 == 1)
         items.append(stream.item([event_of(stream, *change) for change in run]))
     plan = plan_of(mapping, isolates=isolates, applied_through=(1 << 50) + through)
-    scanned, decoded = by_both_ways(plan, items)
-    if isinstance(scanned, str):
-        same(scanned, decoded)
+    by_column, by_row = by_both_ways(plan, items)
+    if isinstance(by_column, str):
+        same(by_column, by_row)
         return
     same(
-        [(r, s, part) for r, s, part in scanned.survivors if part.upserts or part.deletes],
-        [(r, s, part) for r, s, part in decoded.survivors if part.upserts or part.deletes],
+        [(r, s, part) for r, s, part in by_column.survivors if part.upserts or part.deletes],
+        [(r, s, part) for r, s, part in by_row.survivors if part.upserts or part.deletes],
     )
-    same(scanned[1:], decoded[1:])
+    same(by_column[1:], by_row[1:])
 
 
 def test_rows_of_a_hot_key_are_not_decoded(monkeypatch):
     stream = Stream()
     events = [stream.event(31, [image(1, n), image(1, n + 1)]) for n in range(50)]
     monkeypatch.setattr(BinlogRowCodec, "decode", lambda *_: pytest.fail("decoded"))
-    compacted = compact(plan_of(), [stream.item(events)])
+    compacted = compact(plan_of(column_rows=1), [stream.item(events)])
     ((_, _, part),) = compacted.survivors
     assert part.upserts == [(1, 50, "x", "1.05")]
     assert compacted.rows == 50
