@@ -7,7 +7,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer
 from kafka.structs import TopicPartition
 
-from setl.channel.fields.kafka_endpoints import DtsTarget
+from setl.channel.fields.kafka_endpoints import KafkaTarget
 from setl.codec.dts.relayed import HEADER, LAST, RelayPosition, RelayTransaction
 from setl.systems.kafka.relay.log import KafkaRelayLog
 from tests.memory_log import Stored
@@ -30,7 +30,7 @@ class RelayTopic:
 
     def target(self, **more):
         more = {
-            "type": "dts",
+            "type": "kafka",
             "brokers": [self.brokers],
             "topic": self.name,
             "partitions": self.partitions,
@@ -38,7 +38,7 @@ class RelayTopic:
             "delivery": self.delivery,
             **more,
         }
-        return DtsTarget.model_validate(more)
+        return KafkaTarget.model_validate(more)
 
     def make(self, config):
         """Make the topic before a relay does."""

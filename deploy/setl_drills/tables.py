@@ -80,7 +80,7 @@ def topic_of(brokers: str, topic: str) -> dict[str, Any]:
 
     Brokers say themselves where they are, so there is no link to them that could be cut.
     """
-    return {"type": "dts", "brokers": [brokers], "topic": topic}
+    return {"type": "kafka", "brokers": [brokers], "topic": topic}
 
 
 def whole_topic(brokers: str, topic: str) -> dict[str, Any]:

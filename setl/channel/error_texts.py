@@ -16,6 +16,7 @@ from setl.channel.text.strict_model import RULE, closest
 _SHOWN = 60  # characters of a value that a message repeats
 _ENDS = {"source", "target"}
 _MISSING = "is required"
+_DTS = "dts"  # was a type, before Kafka had formats
 _ACCOUNT = re.compile(r"//[^/@]*@")  # as in https://user:password@host
 
 
@@ -78,6 +79,8 @@ def _message(
         text = "has no value; give it one or remove the key"
     elif kind == RULE:
         text = str(context["text"])
+    elif kind == "union_tag_invalid" and context["tag"] == _DTS:
+        text = "is a format: write `type: kafka`; `format: dts` is the default"
     elif kind in _FIXED:
         text = _FIXED[kind]
     elif kind in _WITH_LIMIT:

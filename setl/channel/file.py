@@ -19,7 +19,12 @@ from setl.channel.fields.endpoints import (
     Source,
     Target,
 )
-from setl.channel.fields.kafka_endpoints import DtsSource, DtsTarget, OffsetStart, TimestampStart
+from setl.channel.fields.kafka_endpoints import (
+    KafkaSource,
+    KafkaTarget,
+    OffsetStart,
+    TimestampStart,
+)
 from setl.channel.fields.load_limits import LoadLimits
 from setl.channel.fields.nested_rows import wrong_nesting
 from setl.channel.fields.node_choice import NodeChoice
@@ -50,10 +55,10 @@ __all__ = [
     "BinlogStart",
     "ChannelFile",
     "Database",
-    "DtsSource",
-    "DtsTarget",
     "ElasticsearchTarget",
     "GtidStart",
+    "KafkaSource",
+    "KafkaTarget",
     "MysqlSource",
     "MysqlTarget",
     "NodeChoice",
@@ -194,7 +199,7 @@ class Pipeline(StrictModel):
         yield from wrong_load(tables, source, target)
         yield from wrong_load_limits(raw, target)
         yield from wrong_create(raw, tables, source, target)
-        if raw.get("faulty_rows") == "dead_letter" and target.get("type") == "dts":
+        if raw.get("faulty_rows") == "dead_letter" and target.get("type") == "kafka":
             yield ("faulty_rows",), "means nothing to a relay, which looks into no row"
         yield from wrong_targets(tables, source, target)
         yield from wrong_policies(tables, source, target)

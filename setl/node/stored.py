@@ -45,7 +45,7 @@ def preference_of(channel: Channel, pipeline: str) -> Preference:
     return Preference(
         tuple(map(str, cast("list[Any]", prefer))) if isinstance(prefer, list) else (),
         _numbers(_mapping(nodes.get("weights"))),
-        needs=RELAY if target.get("type") == "dts" else LOAD,
+        needs=RELAY if target.get("type") == "kafka" else LOAD,
     )
 
 

@@ -65,7 +65,7 @@ def _relay(source: DatabaseServer, written: Written, kafka: Kafka, topic: str) -
     pipeline = {
         "name": "r",
         "source": {"type": "mysql", **mysql_settings(source), **start},
-        "target": {"type": "dts", "brokers": [kafka.brokers], "topic": topic},
+        "target": {"type": "kafka", "brokers": [kafka.brokers], "topic": topic},
         "tables": [{"from": f"{SCHEMA}.*"}],
     }
     file = parse_channel({"channel": topic, "pipelines": [pipeline]})

@@ -6,7 +6,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from arbiter.values import PipelineId
-from setl.channel.file import DtsSource
+from setl.channel.file import KafkaSource
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition, KafkaOrigin, KafkaPosition
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
@@ -166,7 +166,7 @@ class KafkaBackend(NotedBackend):
 
     def config(self, key=None, **more):
         sid = (key or self.key).pipeline
-        return DtsSource(type="dts", brokers=[self.brokers], topic=self.topic, sid=sid, **more)
+        return KafkaSource(type="kafka", brokers=[self.brokers], topic=self.topic, sid=sid, **more)
 
     def store(self, key=None, **more):
         made = KafkaCheckpointStore(self.config(key), self.notes(key), self.owner(key), **more)

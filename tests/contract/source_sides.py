@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 from kafka import KafkaProducer
 
-from setl.channel.file import DtsSource
+from setl.channel.file import KafkaSource
 from setl.codec.dts.header import read_header
 from setl.errors import SetlError
 from setl.model.entry import EntryKind
@@ -150,7 +150,7 @@ class DtsSide:
 
     def config(self, start: Any = "latest", **more):
         more = {"brokers": [self.server.brokers], "topic": self.topic, **more}
-        return DtsSource(type="dts", start=start, **more)
+        return KafkaSource(type="kafka", start=start, **more)
 
     def source(self, start="latest", **more):
         self.sources.append(DtsKafkaSource(self.config(start, **more)))

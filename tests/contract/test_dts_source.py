@@ -11,7 +11,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewTopic
 from kafka.structs import TopicPartition
 
-from setl.channel.file import DtsSource, OffsetStart, TimestampStart
+from setl.channel.file import KafkaSource, OffsetStart, TimestampStart
 from setl.channel.routes.routing import Route
 from setl.codec.dts.relayed import HEADER, LAST, RelayPosition, RelayTransaction
 from setl.codec.dts.rows import DtsRowCodec
@@ -149,7 +149,7 @@ def test_dts_a_transaction_that_does_not_end_is_seen(dts):
     hanging.flush(20)
     dts.send(*transaction(BASE + 2))  # another producer, which is done
     clock = SetClock()
-    config = DtsSource(type="dts", brokers=[dts.server.brokers], topic=dts.topic)
+    config = KafkaSource(type="kafka", brokers=[dts.server.brokers], topic=dts.topic)
     source = DtsKafkaSource(config, clock=clock)
     source.open(dts.origin)
     try:
@@ -224,7 +224,7 @@ def test_dts_partitions_of_a_topic_are_streams_of_their_own(kafka):
     producer.flush()
     producer.close()
     sources = [
-        DtsKafkaSource(DtsSource(type="dts", brokers=[kafka.brokers], topic=topic, partition=n))
+        DtsKafkaSource(KafkaSource(type="kafka", brokers=[kafka.brokers], topic=topic, partition=n))
         for n in (0, 1)
     ]
     stored = []

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from setl.channel.file import DtsTarget, MysqlTarget
+from setl.channel.file import KafkaTarget, MysqlTarget
 from setl.channel.reading import parse_channel
 from setl.clock import SystemClock
 from setl.errors import SetlError
@@ -236,7 +236,7 @@ class Site:
         clock = SystemClock()
         progress = Watched(clock)
         target = next(p.target for p in file.pipelines if p.name == pipeline)
-        build = build_relay_run if isinstance(target, DtsTarget) else self.build_run
+        build = build_relay_run if isinstance(target, KafkaTarget) else self.build_run
         run = build(
             hasty(file),
             Leadership(file.channel, pipeline, nid, epoch or self.epoch),

@@ -18,7 +18,7 @@ from setl.channel.fields.field_descriptions import (
     MYSQL_SSL_CA,
     USER,
 )
-from setl.channel.fields.kafka_endpoints import DtsSource, DtsTarget
+from setl.channel.fields.kafka_endpoints import KafkaSource, KafkaTarget
 from setl.channel.fields.start_position import LoadStart, Word, start_error, start_kind
 from setl.channel.text.problems import Path
 from setl.channel.text.raw import Raw
@@ -207,8 +207,8 @@ class ElasticsearchTarget(TargetConfig):
 ENTRY_POINTS = "setl.targets"
 """Group of the entry points by which other packages bring targets of their own."""
 
-SOURCES: tuple[type[SourceConfig], ...] = (MysqlSource, DtsSource)
-BUILT_IN_TARGETS: tuple[type[TargetConfig], ...] = (MysqlTarget, ElasticsearchTarget, DtsTarget)
+SOURCES: tuple[type[SourceConfig], ...] = (MysqlSource, KafkaSource)
+BUILT_IN_TARGETS: tuple[type[TargetConfig], ...] = (MysqlTarget, ElasticsearchTarget, KafkaTarget)
 # Each is a class with a `type` that no other has.
 TARGETS = (*BUILT_IN_TARGETS, *(point.load() for point in entry_points(group=ENTRY_POINTS)))
 

@@ -1,4 +1,4 @@
-"""Endpoints on Kafka: a DTS subscription to read, and a topic that a relay writes."""
+"""Endpoints on Kafka: a topic of change records to read, and one that a relay writes."""
 
 from __future__ import annotations
 
@@ -56,15 +56,18 @@ _KafkaStart = Annotated[
 ]
 
 
-class DtsSource(SourceConfig):
-    """A DTS subscription: records on one partition of a Kafka topic."""
+class KafkaSource(SourceConfig):
+    """Change records on one partition of a Kafka topic, such as a DTS subscription."""
 
-    system: ClassVar[str] = "setl.systems.kafka.source_system:KafkaSource"
+    system: ClassVar[str] = "setl.systems.kafka.source_system:KafkaSourceSystem"
     has_signs: ClassVar[bool] = False
 
-    type: Literal["dts"] = Field(description="DTS records on Kafka.")
+    type: Literal["kafka"] = Field(description="Kafka.")
+    format: Literal["dts"] = Field(
+        default="dts", description="Format of the records. dts: Alibaba DTS, as a relay writes it."
+    )
     brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")
-    topic: Text = Field(description="Topic of the subscription.")
+    topic: Text = Field(description="Topic to read.")
     partition: int = Field(default=0, ge=0, description="The partition; DTS uses 0 only.")
     partitions: int | None = Field(
         default=None,
@@ -153,6 +156,8 @@ class DtsSource(SourceConfig):
         """A password is of somebody, and the position in the topic is setl's to keep."""
         if raw.get("password") and not raw.get("user"):
             yield ("user",), "is required where there is a password"
+        if raw.get("logical_names") is not None and raw.get("format", "dts") != "dts":
+            yield ("logical_names",), "means nothing without `format: dts`"
         for name in part(raw.get("kafka")):
             plain = str(name).replace(".", "_")
             if plain in OWN_OF_CONSUMER:
@@ -169,13 +174,14 @@ class DtsSource(SourceConfig):
                 yield (path,), _ONE_PIPELINE_EACH
 
 
-class DtsTarget(TargetConfig):
-    """A Kafka topic that a relay fills with DTS records, for any number of subscribers."""
+class KafkaTarget(TargetConfig):
+    """A Kafka topic that a relay fills with change records, for any number of subscribers."""
 
-    system: ClassVar[str] = "setl.systems.kafka.target_system:KafkaTarget"
+    system: ClassVar[str] = "setl.systems.kafka.target_system:KafkaTargetSystem"
     is_log: ClassVar[bool] = True
 
-    type: Literal["dts"] = Field(description="DTS records on Kafka.")
+    type: Literal["kafka"] = Field(description="Kafka.")
+    format: Literal["dts"] = Field(default="dts", description="Format of the records.")
     brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")
     topic: Text = Field(description="Topic to write; created if it does not exist.")
     partitions: int = Field(
@@ -218,10 +224,11 @@ class DtsTarget(TargetConfig):
     def address(self) -> str:
         return f"{self.topic}@{','.join(self.brokers)}"
 
-    def as_source(self) -> DtsSource:
+    def as_source(self) -> KafkaSource:
         """The topic as one to read; what stands under `kafka` is a producer's."""
-        return DtsSource(
-            type="dts",
+        return KafkaSource(
+            type="kafka",
+            format=self.format,
             brokers=self.brokers,
             topic=self.topic,
             user=self.user,

@@ -85,7 +85,7 @@ def wrong_nesting(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[t
         path = ("tables", i, "nested")
         if target.get("type") != "elasticsearch":
             yield path, "only means something for an Elasticsearch target"
-        if source.get("type") == "dts" and not source.get("database"):
+        if source.get("type") == "kafka" and not source.get("database"):
             yield path, "needs `database:` in the source, since rows are looked up there"
         if source.get("partitions") is not None:
             yield path, _ONE_PARTITION

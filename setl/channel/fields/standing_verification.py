@@ -65,9 +65,9 @@ def wrong_verification(channel: Raw) -> Iterator[tuple[Path, str]]:
         path: Path = ("pipelines", i, "verify") if of_its_own else ("verify",)
         whose = "" if of_its_own else f" (pipelines[{i}])"
         source, target = part(pipeline.get("source")), part(pipeline.get("target"))
-        if target.get("type") == "dts":
+        if target.get("type") == "kafka":
             yield path, f"means nothing to a relay, which writes records and no tables{whose}"
-        elif source.get("type") == "dts" and not source.get("database"):
+        elif source.get("type") == "kafka" and not source.get("database"):
             needs = "needs the `database` of the subscription, since no record has the rows"
             yield path, f"{needs}{whose}"
         elif source.get("partitions") is not None or source.get("partition"):

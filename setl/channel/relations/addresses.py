@@ -29,7 +29,7 @@ def relayed_topics(definitions: Iterable[Raw]) -> dict[Topic, str]:
     for definition in definitions:
         for pipeline in map(part, items(definition.get("pipelines"))):
             source, target = part(pipeline.get("source")), part(pipeline.get("target"))
-            if target.get("type") == "dts" and source.get("type") == "mysql":
+            if target.get("type") == "kafka" and source.get("type") == "mysql":
                 found[topic_of(target)] = address(source)
     return found
 

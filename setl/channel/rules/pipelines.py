@@ -24,11 +24,11 @@ def wrong_checkpoint(raw: Raw, source: Raw, target: Raw) -> Iterator[tuple[Path,
     path: Path = ("checkpoint",)
     if store == "target" and kind == "elasticsearch":
         yield path, "cannot be `target` for Elasticsearch; leave it out"
-    if kind == "dts" and store not in {None, "zookeeper"}:
+    if kind == "kafka" and store not in {None, "zookeeper"}:
         yield path, "is stored in ZooKeeper for a relay; leave it out"
     elif store == "kafka":
-        if source.get("type") != "dts":
-            yield path, "can only be `kafka` where the source is a DTS subscription"
+        if source.get("type") != "kafka":
+            yield path, "can only be `kafka` where the source is Kafka"
         elif not source.get("sid"):
             yield ("source", "sid"), "is required for `checkpoint: kafka`: it is the consumer group"
     elif store == "file":
@@ -49,7 +49,7 @@ def wrong_ddl(raw: Raw, source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
     if source.get("partitions") is not None:
         reason = "every partition has the change, each at another moment; choose ignore or stop"
         yield ("ddl",), f"cannot be `pass` with `partitions`: {reason}"
-    if target.get("type") == "dts":
+    if target.get("type") == "kafka":
         yield ("ddl",), "means nothing to a relay, which passes schema changes on as records"
 
 
@@ -59,9 +59,9 @@ def wrong_load(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tupl
     asking: list[Path] = [("source", "start")] if every else []
     asking += [("tables", i, "load") for i, table in enumerate(tables) if table.get("load")]
     for path in asking:
-        if target.get("type") == "dts":
+        if target.get("type") == "kafka":
             yield path, "means nothing to a relay, which copies changes and no rows"
-        if source.get("type") == "dts":
+        if source.get("type") == "kafka":
             if not source.get("database"):
                 yield path, "needs the `database` of the subscription, since no record has the rows"
             if source.get("partitions") is not None or source.get("partition"):
@@ -84,10 +84,10 @@ def wrong_create(
     paths: list[Path] = [("create",)] if raw.get("create") else []
     paths += [("tables", i, "create") for i, table in enumerate(tables) if table.get("create")]
     for path in paths:
-        if target.get("type") == "dts":
+        if target.get("type") == "kafka":
             if path == ("create",):  # of a table `wrong_relay` says it
                 yield path, "means nothing to a relay, which writes records and no tables"
-        elif source.get("type") == "dts" and not source.get("database"):
+        elif source.get("type") == "kafka" and not source.get("database"):
             yield path, "needs the server that the records are of: `database` in the source"
 
 
@@ -117,9 +117,9 @@ def shared_checkpoints(pipelines: Sequence[Raw]) -> Iterator[tuple[Path, str]]:
 
 def wrong_relay(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
     """A relay replicates what a MySQL server did, as it did it."""
-    if target.get("type") != "dts":
+    if target.get("type") != "kafka":
         return
-    if source.get("type") == "dts":
+    if source.get("type") == "kafka":
         yield ("source", "type"), "must be mysql: a relay reads a binlog"
     for i, table in enumerate(tables):
         for key, value in table.items():

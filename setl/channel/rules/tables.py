@@ -94,13 +94,13 @@ def _differ(one: object, other: object) -> bool:
 
 def wrong_rereads(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
     """What does not go together with `read: source`."""
-    if target.get("type") == "dts":
+    if target.get("type") == "kafka":
         return  # a relay does not know it, which `wrong_relay` says
     for i, table in enumerate(tables):
         if table.get("read") != "source":
             continue
         reasons: list[str] = []
-        if source.get("type") == "dts" and not source.get("database"):
+        if source.get("type") == "kafka" and not source.get("database"):
             reasons.append("needs `database:` in the source, since rows are looked up there")
         reasons += _not_with(table, _NOT_WITH_READ)
         if policy_of(table) is not None:
@@ -112,7 +112,7 @@ def wrong_rereads(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[t
 
 def wrong_unchanged(tables: Sequence[Raw], target: Raw) -> Iterator[tuple[Path, str]]:
     """What does not go together with `unchanged: skip`."""
-    if target.get("type") == "dts":
+    if target.get("type") == "kafka":
         return  # a relay does not know it, which `wrong_relay` says
     for i, table in enumerate(tables):
         if table.get("unchanged") != "skip":

@@ -52,7 +52,7 @@ def _endpoint(value: object, environment: Mapping[str, str] | None) -> str:
 def _written(kind: object, address: Mapping[str, Any]) -> str:
     if kind == "mysql":
         return f"{address.get('host', '?')}:{address.get('port', 3306)}"
-    if kind == "dts":
+    if kind == "kafka":
         return f"{_first(address.get('brokers'))}/{address.get('topic', '?')}"
     return _first(address.get("hosts"))
 

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from pydantic import ValidationError
 
 from setl.channel.fields.endpoint import SourceConfig
-from setl.channel.file import DtsSource, MysqlSource, Pipeline
+from setl.channel.file import KafkaSource, MysqlSource, Pipeline
 from setl.errors import ConfigurationError
 from setl.select.start_point import StartPoint
 from setl.systems.registry import system_of
@@ -57,7 +57,7 @@ def target_subject(pipeline: Pipeline) -> Subject:
     if topic is None:
         raise ConfigurationError(
             f"the pipeline {pipeline.name} writes no records",
-            hint="Only the target of a relay (type: dts) can be looked at",
+            hint="Only the target of a relay (type: kafka) can be looked at",
         )
     return Subject(topic)
 
@@ -104,8 +104,8 @@ def _topic(address: str, brokers: str, path: str, given: dict[str, Any]) -> Subj
     if found is None or not brokers:
         raise _not_an_address(address)
     partition = found["partition"]
-    config = DtsSource(
-        type="dts",
+    config = KafkaSource(
+        type="kafka",
         brokers=brokers.split(","),
         topic=unquote(found["topic"]),
         partition=int(partition or 0),

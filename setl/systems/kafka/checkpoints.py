@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Protocol
 
-from setl.channel.file import DtsSource
+from setl.channel.file import KafkaSource
 from setl.errors import ConfigurationError, FatalError, FencedError, SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import KafkaPosition
@@ -56,7 +56,7 @@ class KafkaCheckpointStore:
 
     def __init__(
         self,
-        source: DtsSource,
+        source: KafkaSource,
         notes: Notes,
         owner: Owner,
         *,

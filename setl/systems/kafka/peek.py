@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
-from setl.channel.file import DtsSource, OffsetStart, TimestampStart
+from setl.channel.file import KafkaSource, OffsetStart, TimestampStart
 from setl.clock import Clock, SystemClock
 from setl.codec.dts.envelope import Envelope, read_envelope
 from setl.codec.dts.header import row_name
@@ -39,7 +39,7 @@ class TopicPeek:
 
     def __init__(
         self,
-        config: DtsSource,
+        config: KafkaSource,
         partitions: Sequence[int] = (),
         *,
         timeout: float = 5.0,
@@ -215,7 +215,7 @@ class TopicPeek:
 class RecordDescriber:
     """Makes of the records of partitions, in their order, what is to be seen of them."""
 
-    def __init__(self, config: DtsSource) -> None:
+    def __init__(self, config: KafkaSource) -> None:
         self._topic = config.topic
         self._logical_names = config.logical_names
         self._codec = DtsRowCodec(logical_names=config.logical_names)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as ConsumerPartition
 
-from setl.channel.fields.kafka_endpoints import DtsSource
+from setl.channel.fields.kafka_endpoints import KafkaSource
 from setl.errors import ConfigurationError, FatalError, PositionLostError, SetlError
 from setl.systems.kafka.client import TopicClient
 from setl.systems.kafka.errors import translate
@@ -33,13 +33,13 @@ FEW: Final[Mapping[str, Any]] = {
 """For readers that look at single records: less is fetched that nobody reads."""
 
 
-def open_reader(source: DtsSource, timeout: float, *, few: bool = False) -> TopicReader:
+def open_reader(source: KafkaSource, timeout: float, *, few: bool = False) -> TopicReader:
     """As `reader_and_partitions`, for who does not look at the partitions."""
     return reader_and_partitions(source, timeout, few=few)[0]
 
 
 def reader_and_partitions(
-    source: DtsSource, timeout: float, *, few: bool = False, more: Mapping[str, Any] | None = None
+    source: KafkaSource, timeout: float, *, few: bool = False, more: Mapping[str, Any] | None = None
 ) -> tuple[TopicReader, set[int]]:
     """A reader of a source's topic, and the partitions of which its brokers have told.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from setl.channel.fields.kafka_endpoints import DtsSource, DtsTarget
+from setl.channel.fields.kafka_endpoints import KafkaSource, KafkaTarget
 
 # Names of kafka-python's, which sources used to be read with, that librdkafka has others for.
 # The rest differ in underscores and dots only.
@@ -25,7 +25,7 @@ _RENAMED: Final = {
 }
 
 
-def source_settings(source: DtsSource) -> dict[str, Any]:
+def source_settings(source: KafkaSource) -> dict[str, Any]:
     """Settings of librdkafka's consumer for a DTS subscription.
 
     DTS calls an account ``user-sid``; the sid alone is the consumer group. What stands under
@@ -55,7 +55,7 @@ def source_settings(source: DtsSource) -> dict[str, Any]:
     return _encrypted(settings, own)
 
 
-def target_settings(target: DtsTarget) -> dict[str, Any]:
+def target_settings(target: KafkaTarget) -> dict[str, Any]:
     """Settings by which librdkafka's clients reach the brokers of a relay's topic.
 
     What stands under `kafka` in the channel file wins; its names may be written with underscores.
@@ -78,7 +78,7 @@ def _encrypted(settings: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str,
     return {**settings, "security.protocol": protocol, **own}
 
 
-def _brokers(end: DtsSource | DtsTarget) -> dict[str, Any]:
+def _brokers(end: KafkaSource | KafkaTarget) -> dict[str, Any]:
     transport = "SSL" if end.ssl_ca else "PLAINTEXT"
     settings: dict[str, Any] = {
         "bootstrap.servers": ",".join(end.brokers),
@@ -89,7 +89,7 @@ def _brokers(end: DtsSource | DtsTarget) -> dict[str, Any]:
     return settings
 
 
-def _account(end: DtsSource | DtsTarget, name: str) -> dict[str, Any]:
+def _account(end: KafkaSource | KafkaTarget, name: str) -> dict[str, Any]:
     return {
         "sasl.mechanism": end.mechanism,
         "sasl.username": name,

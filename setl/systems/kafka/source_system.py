@@ -9,7 +9,7 @@ from typing import Final, Literal
 from typing_extensions import override
 
 from setl.bulk.source_reader import SourceTables
-from setl.channel.file import DtsSource, OffsetStart, Pipeline
+from setl.channel.file import KafkaSource, OffsetStart, Pipeline
 from setl.channel.routes.routing import Router
 from setl.clock import SystemClock
 from setl.codec.dts.row_chunks import MOST_BYTES, MOST_RECORDS
@@ -27,7 +27,7 @@ from setl.systems.finding import Report
 from setl.systems.kafka.checkpoints import KafkaCheckpointStore
 from setl.systems.kafka.peek import TopicPeek
 from setl.systems.kafka.preflight.mark_probe import check_marks_arrive
-from setl.systems.kafka.preflight.source import check_commits, check_dts_source
+from setl.systems.kafka.preflight.source import check_commits, check_kafka_source
 from setl.systems.kafka.source.access import PartitionAccess
 from setl.systems.kafka.source.group import GroupMembership
 from setl.systems.kafka.source.positions import (
@@ -57,13 +57,13 @@ from setl.transform.rereading import RowSource
 _TIMEOUT: Final = 5.0  # seconds to wait for any answer of a broker
 
 
-class KafkaSource(SourceSystem):
+class KafkaSourceSystem(SourceSystem):
     """The `SourceSystem` of a subscription; its `database` is asked what no record says."""
 
     unit: Literal["bytes", "records"] = "records"
     reads_backwards = True
 
-    def __init__(self, config: DtsSource) -> None:
+    def __init__(self, config: KafkaSource) -> None:
         """Nothing is connected yet."""
         self._config = config
 
@@ -138,7 +138,7 @@ class KafkaSource(SourceSystem):
     def find_position(
         self, pipeline: Pipeline, channel: str, nid: str, start_point: StartPoint
     ) -> Position:
-        asked = KafkaSource(self._config.model_copy(update={"start": start_point.start}))
+        asked = KafkaSourceSystem(self._config.model_copy(update={"start": start_point.start}))
         source = asked.stream(pipeline, channel, nid)
         try:
             found = source.initial()
@@ -200,7 +200,7 @@ class KafkaSource(SourceSystem):
 
     @override
     def preflight(self, check: PipelineCheck, report: Report) -> None:
-        check_dts_source(self._config, report, read=check.partitions)
+        check_kafka_source(self._config, report, read=check.partitions)
         if check.pipeline.checkpoint == "kafka":
             check_commits(self._config, report)
         database = self._config.database

@@ -10,7 +10,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from setl.channel.fields.kafka_endpoints import DtsSource
+from setl.channel.fields.kafka_endpoints import KafkaSource
 from setl.clock import SystemClock
 from setl.model.position import KafkaPosition
 from setl.systems.expiry import StreamRetention
@@ -26,7 +26,7 @@ _log.addHandler(logging.NullHandler())
 _log.propagate = False  # a topic that does not tell is no fault
 
 
-def topic_retention(config: DtsSource, position: KafkaPosition) -> StreamRetention:
+def topic_retention(config: KafkaSource, position: KafkaPosition) -> StreamRetention:
     """For how long the brokers keep what follows a position.
 
     They count from when they got a record, which is some time after its commit; so it may be kept

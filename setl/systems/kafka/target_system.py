@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from setl.channel.file import DtsTarget
+from setl.channel.file import KafkaTarget
 from setl.errors import ConfigurationError
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SinkSettings
 from setl.load.target_view import LookAtTarget
 from setl.systems.expiry import Expiration
 from setl.systems.finding import Report
-from setl.systems.kafka.preflight.topic import check_dts_target
+from setl.systems.kafka.preflight.topic import check_kafka_target
 from setl.systems.kafka.relay.log import KafkaRelayLog
 from setl.systems.kafka.tls import broker_certificates
 from setl.systems.pipeline_check import PipelineCheck
@@ -30,10 +30,10 @@ _SECONDS = 15.0
 """For any answer of Kafka. A process that is told to end waits for it, and for 30 s at most."""
 
 
-class KafkaTarget(TargetSystem):
+class KafkaTargetSystem(TargetSystem):
     """The `TargetSystem` of a topic that a relay fills; no rows are loaded into it."""
 
-    def __init__(self, config: DtsTarget) -> None:
+    def __init__(self, config: KafkaTarget) -> None:
         """Nothing is connected yet."""
         self._config = config
 
@@ -90,4 +90,4 @@ class KafkaTarget(TargetSystem):
 
     @override
     def preflight(self, check: PipelineCheck, report: Report) -> None:
-        check_dts_target(self._config, report)
+        check_kafka_target(self._config, report)

@@ -146,7 +146,7 @@ class Setl(Peer):
         source = _server(start.source, "SOURCE")
         source["start"] = {"load": True} if load else start.written.start._asdict()
         if self._kafka:
-            source = {"type": "dts", "brokers": [start.topic.brokers], "topic": start.topic.name,
+            source = {"type": "kafka", "brokers": [start.topic.brokers], "topic": start.topic.name,
                       "start": "earliest"}  # fmt: skip
         names = tables if len(tables) < _NAMED else (f"{start.workload.name}_*",)
         columns = {"columns": _MADE} if self._expressions else {}

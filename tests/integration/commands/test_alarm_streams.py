@@ -15,7 +15,7 @@ from kafka import KafkaProducer
 
 from setl.alarms.facts import PipelineFacts
 from setl.alarms.rules import judge_pipeline
-from setl.channel.file import DtsSource, ElasticsearchTarget
+from setl.channel.file import ElasticsearchTarget, KafkaSource
 from setl.errors import TransientError
 from setl.model.position import KafkaPosition
 from setl.systems.expiry import DiskTarget, Expiration, ExpiringSystem, RemovingSource
@@ -28,7 +28,7 @@ HOUR = 3600
 
 
 def dts(brokers, topic, **more):
-    return DtsSource(type="dts", brokers=[brokers], topic=topic, **more)
+    return KafkaSource(type="kafka", brokers=[brokers], topic=topic, **more)
 
 
 def alarm_of(stored):

@@ -231,7 +231,7 @@ def test_tables_may_be_at_a_mysql_5_7_whose_changes_come_by_way_of_kafka(
         f"INSERT INTO {db}.orders (id, name) VALUES (1, 'a')",
     )
     database = {key: value for key, value in mysql(a).items() if key != "type"}
-    kafka = {"type": "dts", "brokers": ["k:9092"], "topic": "t", "database": database}
+    kafka = {"type": "kafka", "brokers": ["k:9092"], "topic": "t", "database": database}
     file = parse_channel({
         "channel": "c",
         "pipelines": [{

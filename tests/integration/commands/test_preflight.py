@@ -847,7 +847,7 @@ def topic(kafka):
     ],
 )  # fmt: skip
 def test_a_dts_source(scene, kafka, topic, changes, level, what):
-    source = {"type": "dts", "brokers": [kafka.brokers], "topic": topic, **changes}
+    source = {"type": "kafka", "brokers": [kafka.brokers], "topic": topic, **changes}
     finding = check_channel(scene.channel(source=source))[0]
     assert (finding.level, finding.what.startswith(what.replace("TOPIC", topic))) == (level, True)
 
@@ -856,7 +856,7 @@ def test_partitions_that_nobody_reads(scene, kafka):
     name = f"preflight-{uuid.uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": kafka.brokers})
     admin.create_topics([NewTopic(name, 3)])[name].result()
-    source = {"type": "dts", "brokers": [kafka.brokers], "topic": name}
+    source = {"type": "kafka", "brokers": [kafka.brokers], "topic": name}
     tables = [{"from": "x.y", "to": f"{scene.schema}.orders"}]
     for partitions, unread in (({}, "1, 2"), ({"partitions": 2}, "2"), ({"partitions": 3}, "")):
         faults = scene.faults(tables, source={**source, **partitions})
@@ -867,7 +867,7 @@ def test_partitions_that_nobody_reads(scene, kafka):
 
 
 def test_targets_of_a_dts_source_are_checked_as_far_as_they_are_named(scene, kafka, topic):
-    source = {"type": "dts", "brokers": [kafka.brokers], "topic": topic}
+    source = {"type": "kafka", "brokers": [kafka.brokers], "topic": topic}
     tables = [{"from": "x.y", "to": f"{scene.schema}.orders"}, {"from": "x.*"}]
     assert scene.faults(tables, source=source) == []
     scene.run("target", "DROP TABLE SCHEMA.orders")

@@ -228,7 +228,7 @@ def test_names_that_no_field_can_have(check):
 
 def test_numbers_whose_sign_a_subscription_does_not_tell(check, kafka):
     database = {key: value for key, value in mysql(check.server).items() if key != "type"}
-    source = {"type": "dts", "brokers": [kafka.brokers], "topic": "none", "database": database}
+    source = {"type": "kafka", "brokers": [kafka.brokers], "topic": "none", "database": database}
     (finding,) = [f for f in check.findings(source=source) if f.level == "error"]
     assert finding.what.startswith("the field id would be long, since a subscription does not say")
     assert '"id": {"type": "unsigned_long"}' in finding.hint[0]

@@ -15,7 +15,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewTopic
 from kafka.structs import TopicPartition
 
-from setl.channel.file import DtsSource
+from setl.channel.file import KafkaSource
 from setl.errors import PositionLostError, SetlError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaPosition
@@ -94,7 +94,7 @@ def dts():
     made = []
 
     def source(brokers, topic, start: Any = "earliest"):
-        config = DtsSource(type="dts", brokers=[brokers], topic=topic, start=start)
+        config = KafkaSource(type="kafka", brokers=[brokers], topic=topic, start=start)
         made.append(DtsKafkaSource(config, timeout=10.0))
         return made[-1]
 

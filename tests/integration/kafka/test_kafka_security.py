@@ -7,14 +7,14 @@ import uuid
 import pytest
 from kafka import KafkaProducer
 
-from setl.channel.file import DtsSource, DtsTarget
+from setl.channel.file import KafkaSource, KafkaTarget
 from setl.codec.dts.relayed import LAST, RelayPosition, RelayTransaction
 from setl.errors import ConfigurationError, TransientError, UntrustedServerError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaPosition
 from setl.systems.finding import Report
-from setl.systems.kafka.preflight.source import check_dts_source
+from setl.systems.kafka.preflight.source import check_kafka_source
 from setl.systems.kafka.relay.log import KafkaRelayLog
 from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl_embedded.certificates import CertificateAuthority
@@ -72,7 +72,7 @@ def source(topic):
     sources = []
 
     def make(door, *, timeout=PATIENCE, **more):
-        config = DtsSource(type="dts", brokers=[door.brokers], topic=topic, **more)
+        config = KafkaSource(type="kafka", brokers=[door.brokers], topic=topic, **more)
         sources.append(DtsKafkaSource(config, timeout=timeout))
         return sources[-1]
 
@@ -184,7 +184,7 @@ def test_a_check_says_the_same(guarded, topic):
     def found(**more):
         report = Report("p")
         config = {"brokers": [guarded.brokers], "topic": topic, **ACCOUNT, **more}
-        check_dts_source(DtsSource(type="dts", **config), report)
+        check_kafka_source(KafkaSource(type="kafka", **config), report)
         [finding] = report.findings
         return finding
 
@@ -270,8 +270,8 @@ def test_a_password_that_is_changed_while_it_is_read(guarded, source, topic):
 
 
 def relay_log(door, *, limit=30.0, **more):
-    target = DtsTarget(
-        type="dts", brokers=[door.brokers], topic=f"written-{uuid.uuid4().hex[:8]}", **more
+    target = KafkaTarget(
+        type="kafka", brokers=[door.brokers], topic=f"written-{uuid.uuid4().hex[:8]}", **more
     )
     return KafkaRelayLog(target, f"setl/{target.topic}", limit=limit)
 

@@ -25,7 +25,7 @@ class Topic:
 
     def __init__(self, broker):
         self.name = fresh_name("relayed")
-        self.end = {"type": "dts", "brokers": [broker.brokers], "topic": self.name}
+        self.end = {"type": "kafka", "brokers": [broker.brokers], "topic": self.name}
         self.brokers = broker.brokers
 
     def source(self, **more):

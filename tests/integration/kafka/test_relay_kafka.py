@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from setl.codec.dts.relayed import HEADER
 from setl.errors import ConfigurationError, DataError, FencedError, TransientError
 from setl.systems.finding import Report
-from setl.systems.kafka.preflight.topic import check_dts_target
+from setl.systems.kafka.preflight.topic import check_kafka_target
 from tests.kafka_topics import RelayTopic, position
 
 NOW = int(time.time() * 1000)
@@ -167,7 +167,7 @@ def test_no_password_is_reported(caplog):
 
 def checked(topic, **more):
     report = Report("relay")
-    check_dts_target(topic.target(**more), report)
+    check_kafka_target(topic.target(**more), report)
     return [(finding.level, finding.what) for finding in report.findings]
 
 
@@ -235,7 +235,7 @@ def test_check_of_brokers_without_transactions(topic, monkeypatch):
 
     monkeypatch.setattr("setl.systems.kafka.preflight.topic.Producer", Refusing)
     report = Report("relay")
-    check_dts_target(topic.target(), report)
+    check_kafka_target(topic.target(), report)
     (error,) = [finding for finding in report.findings if finding.level == "error"]
     assert "too old" in error.what
     assert "delivery: idempotent" in error.hint[0]

@@ -129,7 +129,7 @@ class Shared:
 
     def pipeline(self, **options):
         source = {
-            "type": "dts",
+            "type": "kafka",
             "brokers": [self.server.brokers],
             "topic": self.topic,
             "mode": "subscribe",

@@ -94,7 +94,7 @@ def test_an_index_of_several_tables_is_not_emptied_for_one(servers, elasticsearc
 
 def test_changes_pass_through_a_relay_and_kafka(servers, kafka, db, position):
     a, b = servers
-    topic = {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("relayed")}
+    topic = {"type": "kafka", "brokers": [kafka.brokers], "topic": fresh_name("relayed")}
     source = {**mysql(a), "start": binlog_end(a), "heartbeat": 0}
     tables = [{"from": f"{db}.*"}]
 

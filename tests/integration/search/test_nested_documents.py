@@ -246,7 +246,7 @@ def test_the_server_says_which_document_a_nested_row_belongs_to(servers, shop, o
 def test_what_does_not_go_together(change, path):
 
     server = {"host": "a", "user": "u"}
-    topic = {"type": "dts", "brokers": ["k:9092"], "topic": "t", "database": server}
+    topic = {"type": "kafka", "brokers": ["k:9092"], "topic": "t", "database": server}
     change = dict(change)
     more = change.pop("source", None)
     source = {"type": "mysql", **server} if more is None else {**topic, **more}

@@ -107,7 +107,7 @@ def channel(stream, target, **more):
     server, schema = target
     tables = [{"from": f"{schema}.orders", "to": f"{schema}.orders"}]
     source = {
-        "type": "dts", "brokers": [stream.brokers], "topic": stream.name, "start": "earliest",
+        "type": "kafka", "brokers": [stream.brokers], "topic": stream.name, "start": "earliest",
     }  # fmt: skip
     pipeline = {"name": "p", "source": source, "target": mysql(server), "tables": tables, **more}
     return parse_channel(

@@ -213,7 +213,7 @@ def test_a_replica_without_what_a_relay_wrote_ends_the_relay(pair, kafka, positi
     name = fresh_name("shop")
     table = f"{name}.t"
     execute(one, f"CREATE DATABASE {name}", f"CREATE TABLE {table} (id INT PRIMARY KEY)")
-    topic = {"type": "dts", "brokers": [kafka.brokers], "topic": name, "heartbeat": 60}
+    topic = {"type": "kafka", "brokers": [kafka.brokers], "topic": name, "heartbeat": 60}
     file = parse_channel(channel(address, one, topic, {"from": table}))
     running = position.lead(file).runs()
     execute(one, f"INSERT INTO {table} VALUES (1)")

@@ -128,7 +128,7 @@ def beside_otter(request, servers, numbers, position):
         file = one_way(a, mysql(b), tables)
     else:
         kafka = request.getfixturevalue("kafka")
-        topic = {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("otter")}
+        topic = {"type": "kafka", "brokers": [kafka.brokers], "topic": fresh_name("otter")}
         position.lead(one_way(a, topic, [{"from": f"{numbers}.*"}])).runs()
         file = one_way(a, mysql(b), tables)
         source = {**topic, "start": "earliest"}

@@ -85,7 +85,7 @@ def channel(source, a, b):
 @pytest.fixture
 def subscription(servers, kafka):
     """A topic of its own with a record in it, as a source that names its database."""
-    topic = {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("probed")}
+    topic = {"type": "kafka", "brokers": [kafka.brokers], "topic": fresh_name("probed")}
     producer = KafkaProducer(bootstrap_servers=kafka.brokers)
     producer.send(topic["topic"], record("HEARTBEAT"), partition=0).get(30)
     database = {k: v for k, v in mysql(servers[0]).items() if k != "type"}

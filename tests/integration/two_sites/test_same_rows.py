@@ -283,7 +283,7 @@ def test_random_writes_with_a_failover_leave_both_sites_equal(both, policy):
 
 def test_what_the_sites_tell_each_other_travels_over_kafka(both, servers, kafka, position):
     ends = [
-        {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("same-rows")}
+        {"type": "kafka", "brokers": [kafka.brokers], "topic": fresh_name("same-rows")}
         for _ in servers
     ]
     for server, end in zip(servers, ends, strict=True):

@@ -255,7 +255,7 @@ def lead_through_binlog(a, b, db, position):
 
 
 def lead_through_kafka(a, b, db, position, kafka):
-    end = {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("types")}
+    end = {"type": "kafka", "brokers": [kafka.brokers], "topic": fresh_name("types")}
     source = {**mysql(a), "start": binlog_end(a), "heartbeat": 0}
     tables = [{"from": f"{db}.*"}]
     relay = {"name": "r", "source": source, "target": {**end, "heartbeat": 0.2}, "tables": tables}

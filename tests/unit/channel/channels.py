@@ -16,7 +16,7 @@ ONE_WAY = {
 }
 
 SEARCH = {"type": "elasticsearch", "hosts": ["http://es:9200"]}
-DTS = {"type": "dts", "brokers": ["k:9092"], "topic": "t"}
+DTS = {"type": "kafka", "brokers": ["k:9092"], "topic": "t"}
 
 REMOVED = object()
 

@@ -54,7 +54,7 @@ def test_ten_mistakes_give_ten_lines():
         "  pipelines[0].source.port: must be at most 65535, not 70000 (line 4)",
         (
             # The last one is the target of another package, which is installed for the tests.
-            "  pipelines[0].target.type: must be `mysql`, `elasticsearch`, `dts` or `jsonlines`"
+            "  pipelines[0].target.type: must be `mysql`, `elasticsearch`, `kafka` or `jsonlines`"
             " (did you mean `elasticsearch`?), not `elastic` (line 5)"
         ),
         (
@@ -152,7 +152,9 @@ P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipe
         (P, "x", "must be a mapping of keys to values, not `x`"),
         (S, [], "must be a mapping of keys to values, not a list"),
         (f"{S}.type", REMOVED, "is required and says which kind this is"),
-        (f"{S}.type", "mysq", "must be `mysql` or `dts` (did you mean `mysql`?), not `mysq`"),
+        (f"{S}.type", "mysq", "must be `mysql` or `kafka` (did you mean `mysql`?), not `mysq`"),
+        (f"{S}.type", "dts", "is a format: write `type: kafka`; `format: dts` is the default"),
+        (f"{T}.type", "dts", "is a format: write `type: kafka`; `format: dts` is the default"),
         (f"{S}.host", "db1:3306", "must not have a port in it; write `port:` for that"),
         (f"{S}.port", 0, "must be at least 1, not 0"),
         (f"{S}.port", True, "must be a number, not true"),
@@ -291,7 +293,7 @@ def test_mistakes_of_a_relays_topic(target, path, message):
             {"load": True},
             "means nothing to a relay, which copies changes and no rows",
         ),
-        (S, DTS, "must be mysql: a relay reads a binlog, not `dts`"),
+        (S, DTS, "must be mysql: a relay reads a binlog, not `kafka`"),
     ],
 )
 def test_what_a_relay_cannot_do(path, value, message):
@@ -321,7 +323,7 @@ SUBSCRIBED = {**DTS, "mode": "subscribe", "sid": "g"}
         (DTS, {"checkpoint": "kafka"}, "source.sid",
          "is required for `checkpoint: kafka`: it is the consumer group"),
         (None, {"checkpoint": "kafka"}, "checkpoint",
-         "can only be `kafka` where the source is a DTS subscription"),
+         "can only be `kafka` where the source is Kafka"),
         (DTS, {"checkpoint": "file"}, "checkpoint_file", "is required for `checkpoint: file`"),
         (DTS, {"checkpoint_file": "/var/p.json"}, "checkpoint_file",
          "means nothing without `checkpoint: file`"),

@@ -156,7 +156,7 @@ def test_a_secret_by_its_use_stands_nowhere_else():
      "sasl.password", "ssl.key.pem"],
 )  # fmt: skip
 def test_secrets_of_kafka_clients_are_hidden_and_warned_of(key):
-    source = {"type": "dts", "brokers": ["k:9092"], "topic": "t", "kafka": {key: "hunter2"}}
+    source = {"type": "kafka", "brokers": ["k:9092"], "topic": "t", "kafka": {key: "hunter2"}}
     definition = changed("pipelines[0].source", source)
     assert "hunter2" not in str(without_secrets(definition))
     assert [p.path for p in definition_warnings(definition)] == [f"pipelines[0].source.kafka.{key}"]

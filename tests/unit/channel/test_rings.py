@@ -85,7 +85,7 @@ def test_an_index_leads_nowhere():
 
 
 def test_relays_and_subscriptions_are_links_of_a_way():
-    topic = {"type": "dts", "brokers": ["k1:9092", "k2:9092"], "topic": "t"}
+    topic = {"type": "kafka", "brokers": ["k1:9092", "k2:9092"], "topic": "t"}
     again = {**topic, "brokers": ["k2:9092", "k1:9092"]}
     relay, first = one_way("relay", "a", topic), one_way("one", again, "b")
     back = one_way("back", "b", "a")

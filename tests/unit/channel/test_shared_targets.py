@@ -19,7 +19,7 @@ def index(*hosts):
 
 def subscription(partition, **more):
     topic = {"brokers": ["k:9092"], "topic": "t", "partition": partition}
-    return {"type": "dts", **topic, **more}
+    return {"type": "kafka", **topic, **more}
 
 
 def channel(name, *pipelines):

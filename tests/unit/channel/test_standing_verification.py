@@ -13,7 +13,7 @@ from .test_conflict_rules import both_ways
 P = "pipelines[0]"
 EVERY = {"every": "6h"}
 DATABASE = {"host": "a", "user": "u"}
-LOG = {"type": "dts", "brokers": ["k:9092"], "topic": "t"}
+LOG = {"type": "kafka", "brokers": ["k:9092"], "topic": "t"}
 
 
 def problems_of(definition):

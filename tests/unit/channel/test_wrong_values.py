@@ -20,7 +20,7 @@ from setl.channel.text.strict_model import aliases
 
 ENDS = {
     "mysql": {"type": "mysql", "host": "h", "user": "u"},
-    "dts": {"type": "dts", "brokers": ["k:9092"], "topic": "t"},
+    "kafka": {"type": "kafka", "brokers": ["k:9092"], "topic": "t"},
     "elasticsearch": {"type": "elasticsearch", "hosts": ["http://e:9200"]},
 }
 FILE = {
@@ -73,7 +73,7 @@ def fields():
             whole = ENDS[kind_of(form)]
             for key in aliases(form):
                 yield (*top, end, key), {(*top, end): whole}
-    read = {**ENDS["dts"], "database": ENDS["mysql"]}
+    read = {**ENDS["kafka"], "database": ENDS["mysql"]}
     for key in aliases(Database):
         yield (*top, "source", "database", key), {(*top, "source"): read}
 

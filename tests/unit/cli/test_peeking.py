@@ -11,7 +11,7 @@ from setl.select.start_point import StartPoint
 from setl.systems.seen_record import SeenRecord
 from tests.unit.cli.cluster_in_memory import definition
 
-RELAY = {"type": "dts", "brokers": ["b1:9092"], "topic": "orders"}
+RELAY = {"type": "kafka", "brokers": ["b1:9092"], "topic": "orders"}
 SCHEMA = RowSchema("shop", "t", (Column("id", Kind.INTEGER),))
 
 

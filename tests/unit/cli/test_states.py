@@ -144,7 +144,7 @@ def test_a_channel_for_which_every_node_lacks_something_has_failed(shop, capsys,
 
 def test_starting_what_no_process_serves_says_what_it_waits_for(shop, capsys, monkeypatch):
     monkeypatch.setattr(states, "_NOTICE_AFTER", 0.1)
-    shop.put("relays", pipelines=["p"], target={"type": "dts"})
+    shop.put("relays", pipelines=["p"], target={"type": "kafka"})
     shop.node("n1", serves=("load",))
     assert shop.run("start", "relays", "--timeout", "0.6", "-o", "json") == 1
     printed = capsys.readouterr()
@@ -157,7 +157,7 @@ def test_starting_what_no_process_serves_says_what_it_waits_for(shop, capsys, mo
 
 def test_a_process_that_is_started_meanwhile_ends_the_wait(shop, capsys, monkeypatch):
     monkeypatch.setattr(states, "_NOTICE_AFTER", 0.1)
-    shop.put("relays", pipelines=["p"], target={"type": "dts"}, state=ChannelState.STOP)
+    shop.put("relays", pipelines=["p"], target={"type": "kafka"}, state=ChannelState.STOP)
     relays = PipelineId("relays", "p")
     thread = when_state_is(
         shop, ChannelState.START, lambda: shop.node("r1", serves=("relay",)).leads(relays),

@@ -157,7 +157,7 @@ def test_topology_puts_standbys_in_the_order_of_their_turns(shop, capsys):
 
 
 RELAYS = PipelineId("relays", "p")
-KAFKA = {"type": "dts", "brokers": ["k1:9092"], "topic": "t"}
+KAFKA = {"type": "kafka", "brokers": ["k1:9092"], "topic": "t"}
 
 
 @pytest.fixture

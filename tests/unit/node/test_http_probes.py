@@ -261,7 +261,7 @@ def test_a_node_that_must_not_lead_is_no_standby():
 @pytest.fixture
 def relay():
     node = Node(nid="r1", serves=("relay",))
-    kafka = {"pipelines": [{"name": "relay", "target": {"type": "dts"}}]}
+    kafka = {"pipelines": [{"name": "relay", "target": {"type": "kafka"}}]}
     channel = node.operator.channels.put("kafka", kafka)
     node.operator.channels.set_state(channel, ChannelState.START)
     yield node.look()

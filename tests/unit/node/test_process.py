@@ -34,7 +34,7 @@ from tests.waiting import eventually
 TO_KAFKA = PipelineId("shop", "to-kafka")
 TO_SEARCH = PipelineId("shop", "to-search")
 SOURCE = {"type": "mysql", "host": "db1", "user": "retl"}
-KAFKA = {"type": "dts", "brokers": ["k1:9092"], "topic": "shop"}
+KAFKA = {"type": "kafka", "brokers": ["k1:9092"], "topic": "shop"}
 SEARCH = {"type": "elasticsearch", "hosts": ["http://es1:9200"]}
 SHOP = {
     "channel": "shop",

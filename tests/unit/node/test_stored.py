@@ -16,10 +16,10 @@ def stored(**pipeline):
 @pytest.mark.parametrize(
     ("target", "needs"),
     [
-        ({"type": "dts"}, RELAY),
+        ({"type": "kafka"}, RELAY),
         ({"type": "mysql"}, LOAD),
         ({"type": "elasticsearch"}, LOAD),
-        ({"type": ["dts"]}, LOAD),
+        ({"type": ["kafka"]}, LOAD),
         ({}, LOAD),
         ("dts", LOAD),
         (None, LOAD),
@@ -30,12 +30,12 @@ def test_the_target_says_what_a_pipeline_needs(target, needs):
 
 
 def test_a_source_of_dts_records_is_loaded_on_spark():
-    assert stored(source={"type": "dts"}, target={"type": "mysql"}).needs == LOAD
+    assert stored(source={"type": "kafka"}, target={"type": "mysql"}).needs == LOAD
 
 
 def test_preferences_are_stored_beside_it():
     nodes = {"prefer": ["r1", 2], "weights": {"r2": 0, "r3": "${SHARE}"}}
-    found = stored(target={"type": "dts"}, nodes=nodes)
+    found = stored(target={"type": "kafka"}, nodes=nodes)
     assert found == Preference(("r1", "2"), {"r2": 0.0}, RELAY)
     assert stored(nodes={"prefer": "r1", "weights": [1]}) == Preference(needs=LOAD)
 

@@ -24,7 +24,7 @@ TO_SEARCH = PipelineId("shop", "to-search")
 RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0)
 SHOP = {
     "pipelines": [
-        {"name": "to-kafka", "target": {"type": "dts"}},
+        {"name": "to-kafka", "target": {"type": "kafka"}},
         {"name": "to-search", "target": {"type": "elasticsearch"}},
     ]
 }
@@ -125,7 +125,7 @@ def test_a_pipeline_that_becomes_one_of_another_kind_is_handed_over(world):
     loader, relay = world.node("n1", LOAD), world.node("r1", RELAY)
     world.tick(4)
     eventually(lambda: loader.runs)
-    turned = [{"name": p["name"], "target": {"type": "dts"}} for p in SHOP["pipelines"]]
+    turned = [{"name": p["name"], "target": {"type": "kafka"}} for p in SHOP["pipelines"]]
     world.operator.channels.put("shop", {"pipelines": turned})
 
     def handed_over():

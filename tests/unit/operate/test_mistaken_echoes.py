@@ -9,7 +9,7 @@ def server(name):
 
 
 SEARCH = {"type": "elasticsearch", "hosts": ["http://search:9200"]}
-DTS = {"type": "dts", "brokers": ["kafka:9092"], "topic": "t"}
+DTS = {"type": "kafka", "brokers": ["kafka:9092"], "topic": "t"}
 OF_A = {**DTS, "database": {"host": "a", "user": "u"}}
 OF_B = {**DTS, "database": {"host": "b", "user": "u"}}
 

@@ -1,6 +1,6 @@
 import pytest
 
-from setl.channel.file import DtsSource, MysqlSource
+from setl.channel.file import KafkaSource, MysqlSource
 from setl.channel.reading import parse_channel
 from setl.errors import ConfigurationError
 from setl.operate.peek.look import source_subject, subject_at, target_subject
@@ -8,7 +8,7 @@ from setl.select.identity import replica_id
 from setl.systems.mysql.peek import peek_id
 
 MYSQL = {"type": "mysql", "host": "db1", "user": "u"}
-DTS = {"type": "dts", "brokers": ["b1:9092"], "topic": "orders"}
+DTS = {"type": "kafka", "brokers": ["b1:9092"], "topic": "orders"}
 
 
 def pipeline(source, target):
@@ -28,7 +28,7 @@ def pipeline(source, target):
 )
 def test_addresses_of_topics(address, partitions, values):
     found = subject_at(address, "pw")
-    assert isinstance(found.config, DtsSource)
+    assert isinstance(found.config, KafkaSource)
     assert found.partitions == partitions
     assert {name: getattr(found.config, name) for name in values} == values
 
@@ -85,7 +85,7 @@ def test_the_two_ends_of_pipelines():
     assert binlog.config.host == "db1"
     relay = pipeline(MYSQL, {**DTS, "user": "me", "password": "pw"})
     topic = target_subject(relay)
-    assert isinstance(topic.config, DtsSource)
+    assert isinstance(topic.config, KafkaSource)
     assert (topic.config.brokers, topic.config.topic) == (["b1:9092"], "orders")
     assert (topic.config.user, topic.config.password, topic.partitions) == ("me", "pw", ())
     with pytest.raises(ConfigurationError, match="the pipeline p writes no records"):
@@ -103,7 +103,7 @@ def test_the_two_ends_of_pipelines():
 )
 def test_which_partitions_a_subscription_has(options, partitions):
     found = source_subject(pipeline({**DTS, **options}, MYSQL))
-    assert isinstance(found.config, DtsSource)
+    assert isinstance(found.config, KafkaSource)
     assert found.partitions == partitions
 
 

@@ -25,7 +25,7 @@ from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 ID = PipelineId("shop", "p")
 MYSQL = {"type": "mysql", "host": "127.0.0.1", "port": 1, "user": "u"}
-DTS = {"type": "dts", "brokers": ["127.0.0.1:1"], "topic": "t"}
+DTS = {"type": "kafka", "brokers": ["127.0.0.1:1"], "topic": "t"}
 SEARCH = {"type": "elasticsearch", "hosts": ["http://127.0.0.1:1"]}
 THERE = BinlogPosition("b.000003", 400)
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from setl.channel.fields.kafka_endpoints import DtsSource
+from setl.channel.fields.kafka_endpoints import KafkaSource
 from setl.errors import TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import KafkaPosition
@@ -38,8 +38,14 @@ class Group(GroupMembership):
     """A membership without brokers: the test deals the partition out."""
 
     def __init__(self):
-        source = {"type": "dts", "brokers": ["k:1"], "topic": "t", "mode": "subscribe", "sid": "g"}
-        super().__init__(DtsSource.model_validate(source))
+        source = {
+            "type": "kafka",
+            "brokers": ["k:1"],
+            "topic": "t",
+            "mode": "subscribe",
+            "sid": "g",
+        }
+        super().__init__(KafkaSource.model_validate(source))
         self.joined = 0
 
     def join(self):

@@ -14,7 +14,7 @@ import time
 from typing import Final
 
 from setl.channel.fields.endpoint import Database
-from setl.channel.fields.kafka_endpoints import DtsSource
+from setl.channel.fields.kafka_endpoints import KafkaSource
 from setl.codec.dts.header import read_header
 from setl.codec.dts.relayed import relay_position_of
 from setl.errors import SetlError
@@ -38,7 +38,7 @@ _WRITE = (
 )
 
 
-def check_marks_arrive(source: DtsSource, report: Report, *, probe: bool) -> None:
+def check_marks_arrive(source: KafkaSource, report: Report, *, probe: bool) -> None:
     """Report whether marks reach a pipeline that needs them from a DTS subscription.
 
     Args:
@@ -65,7 +65,7 @@ def check_marks_arrive(source: DtsSource, report: Report, *, probe: bool) -> Non
 
 
 def probe_marks(
-    source: DtsSource, database: Database, report: Report, seconds: float = SECONDS
+    source: KafkaSource, database: Database, report: Report, seconds: float = SECONDS
 ) -> None:
     """Write a row of the mark table at the source, wait for it in the topic, and remove it.
 
@@ -100,7 +100,7 @@ def probe_marks(
             reader.close()
 
 
-def _report_missing(source: DtsSource, seconds: float, report: Report) -> None:
+def _report_missing(source: KafkaSource, seconds: float, report: Report) -> None:
     report.error(
         f"a row of retl.retl_mark did not arrive in the topic {source.topic} within"
         f" {seconds:.0f} s, so changes of this channel would come back as changes of users",
@@ -110,7 +110,7 @@ def _report_missing(source: DtsSource, seconds: float, report: Report) -> None:
     )
 
 
-def _arrives(reader: TopicReader, source: DtsSource, seconds: float) -> bool:
+def _arrives(reader: TopicReader, source: KafkaSource, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         if any(_shows_source(record, source) for record in reader.poll(500, min(left, 1.0))):
@@ -118,7 +118,7 @@ def _arrives(reader: TopicReader, source: DtsSource, seconds: float) -> bool:
     return False
 
 
-def _shows_source(record: Record, source: DtsSource) -> bool:
+def _shows_source(record: Record, source: KafkaSource) -> bool:
     """Whether a record shows that marks come."""
     position = KafkaPosition(source.topic, source.partition, record.offset + 1)
     try:

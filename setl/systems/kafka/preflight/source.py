@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setl.channel.fields.kafka_endpoints import DtsSource, OffsetStart, TimestampStart
+from setl.channel.fields.kafka_endpoints import KafkaSource, OffsetStart, TimestampStart
 from setl.clock import SystemClock
 from setl.errors import PositionLostError, SetlError, TransientError
 from setl.systems.finding import Report
@@ -16,8 +16,8 @@ from setl.systems.kafka.tls import check_transport
 _TIMEOUT = 5.0
 
 
-def check_dts_source(
-    source: DtsSource, report: Report, *, read: frozenset[int] = frozenset()
+def check_kafka_source(
+    source: KafkaSource, report: Report, *, read: frozenset[int] = frozenset()
 ) -> None:
     """Report everything about a DTS source.
 
@@ -39,7 +39,7 @@ def check_dts_source(
 
 
 def _check_unread(
-    partitions: set[int], source: DtsSource, read: frozenset[int], report: Report
+    partitions: set[int], source: KafkaSource, read: frozenset[int], report: Report
 ) -> None:
     unread = sorted(partitions - read)
     if read and source.partition in partitions and unread:
@@ -61,7 +61,7 @@ def _report(error: SetlError, report: Report) -> None:
 
 
 def _check_topic(
-    reader: TopicReader, partitions: set[int], source: DtsSource, report: Report
+    reader: TopicReader, partitions: set[int], source: KafkaSource, report: Report
 ) -> None:
     if not partitions:
         report.error(
@@ -107,7 +107,7 @@ def _check_topic(
     report.ok(f"the topic {source.topic} has records {bounds.first} to {bounds.end}")
 
 
-def check_commits(source: DtsSource, report: Report) -> None:
+def check_commits(source: KafkaSource, report: Report) -> None:
     """See that the account may read the group's commits; whether it may commit shows only then."""
     try:
         reader = open_reader(source, _TIMEOUT, few=True)

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, ResourceType
 
-from setl.channel.fields.kafka_endpoints import DtsTarget
+from setl.channel.fields.kafka_endpoints import KafkaTarget
 from setl.systems.finding import Report
 from setl.systems.kafka.settings import target_settings
 from setl.systems.kafka.tls import check_transport
@@ -25,7 +25,7 @@ _log.addHandler(logging.NullHandler())
 _log.propagate = False  # what the clients would log is a finding here
 
 
-def check_dts_target(target: DtsTarget, report: Report) -> None:
+def check_kafka_target(target: KafkaTarget, report: Report) -> None:
     """Report everything about a relay's topic."""
     complaints: list[KafkaError] = []
     settings: dict[str, Any] = {
@@ -85,7 +85,7 @@ def _no_answer(error: KafkaException, complaints: list[KafkaError], report: Repo
     )
 
 
-def _check_partitions(target: DtsTarget, found: int, report: Report) -> None:
+def _check_partitions(target: KafkaTarget, found: int, report: Report) -> None:
     what = f"the topic {target.topic} has {found} partition{'s' if found > 1 else ''}"
     if target.partition_by == "order" and found > 1:
         report.warning(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from setl.channel.fields.kafka_endpoints import DtsTarget
+from setl.channel.fields.kafka_endpoints import KafkaTarget
 from setl.codec.dts.relayed import RelayPosition
 from setl.errors import FencedError, SetlError, TransientError
 from setl.systems.kafka.relay.sender import IdempotentSender, OneInFlightSender, TransactionalSender
@@ -27,7 +27,7 @@ class KafkaRelayLog:
         partitions: how many the topic has, from `take_over` on; 0 before.
     """
 
-    def __init__(self, target: DtsTarget, transactional_id: str, *, limit: float = 30.0) -> None:
+    def __init__(self, target: KafkaTarget, transactional_id: str, *, limit: float = 30.0) -> None:
         """Describe the log; nothing is opened.
 
         Args:

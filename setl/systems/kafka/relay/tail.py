@@ -14,7 +14,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from setl.channel.fields.kafka_endpoints import DtsTarget
+from setl.channel.fields.kafka_endpoints import KafkaTarget
 from setl.codec.dts.relayed import RelayPosition, relay_position_of
 from setl.errors import ConfigurationError, DataError
 from setl.systems.kafka.errors import LOGGER, error_of, translate
@@ -55,7 +55,7 @@ def inquirer(settings: Mapping[str, Any], waiting: Waiting) -> Generator[Consume
 
 def last_positions(
     consumer: Consumer,
-    target: DtsTarget,
+    target: KafkaTarget,
     partitions: Iterable[int],
     waiting: Waiting,
     end_hanging: Callable[[int], None],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from setl.channel.file import DtsSource
+from setl.channel.file import KafkaSource
 from setl.clock import Clock
 from setl.errors import ConfigurationError, SetlError
 from setl.systems.kafka.reader import TopicReader, check_single, reader_and_partitions
@@ -20,7 +20,7 @@ class PartitionAccess:
         partition: which.
     """
 
-    def __init__(self, config: DtsSource, timeout: float, clock: Clock) -> None:
+    def __init__(self, config: KafkaSource, timeout: float, clock: Clock) -> None:
         """Nothing is connected yet; see `DtsKafkaSource`."""
         self._config = config
         self._timeout = timeout

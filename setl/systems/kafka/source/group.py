@@ -16,7 +16,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import partial
 from typing import NamedTuple
 
-from setl.channel.file import DtsSource
+from setl.channel.file import KafkaSource
 from setl.clock import Clock, SystemClock
 from setl.errors import FatalError, SetlError, TransientError
 from setl.log import fields
@@ -69,7 +69,7 @@ class GroupMembership:
     """
 
     def __init__(
-        self, source: DtsSource, *, timeout: float = 5.0, clock: Clock | None = None
+        self, source: KafkaSource, *, timeout: float = 5.0, clock: Clock | None = None
     ) -> None:
         """Nothing is connected yet.
 

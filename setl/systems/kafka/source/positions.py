@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setl.channel.file import DtsSource, OffsetStart, TimestampStart
+from setl.channel.file import KafkaSource, OffsetStart, TimestampStart
 from setl.errors import ConfigurationError
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
 from setl.select.start_point import StartPoint, parse_start_point
@@ -27,7 +27,7 @@ def topic_distance(position: Position, latest: Position) -> int | None:
     return max(0, latest.offset - position.offset) if same else None
 
 
-def position_to_reach(start_point: StartPoint, config: DtsSource) -> KafkaPosition:
+def position_to_reach(start_point: StartPoint, config: KafkaSource) -> KafkaPosition:
     """The offset that somebody wants to see passed.
 
     Raises:

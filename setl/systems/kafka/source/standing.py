@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from setl.channel.fields.kafka_endpoints import DtsSource
+from setl.channel.fields.kafka_endpoints import KafkaSource
 from setl.clock import Clock
 from setl.select.source import Blocked
 
@@ -40,7 +40,7 @@ class _Stand:
 class NoProgress:
     """Follows how one partition is read. Written by the thread that reads, read by any."""
 
-    def __init__(self, config: DtsSource, clock: Clock) -> None:
+    def __init__(self, config: KafkaSource, clock: Clock) -> None:
         """Nothing is read yet."""
         self._config = config
         self._clock = clock

@@ -15,7 +15,7 @@ from zlib import crc32
 
 from confluent_kafka import Message
 
-from setl.channel.file import DtsSource, OffsetStart, TimestampStart
+from setl.channel.file import KafkaSource, OffsetStart, TimestampStart
 from setl.clock import Clock, SystemClock
 from setl.errors import DataError, FatalError, PositionLostError, SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
@@ -65,7 +65,7 @@ class DtsKafkaSource:
 
     def __init__(
         self,
-        config: DtsSource,
+        config: KafkaSource,
         *,
         timeout: float = 5.0,
         clock: Clock | None = None,

@@ -1,6 +1,6 @@
 """A subscription over a reader that plays back what a test gives it."""
 
-from setl.channel.file import DtsSource
+from setl.channel.file import KafkaSource
 from setl.errors import PositionLostError
 from setl.model.position import KafkaOrigin
 from setl.systems.kafka.client import Bounds
@@ -8,7 +8,7 @@ from tests.unit.select.fakes import ManualClock
 
 
 def config(**more):
-    return DtsSource(type="dts", brokers=["b1:9092", "b2:9092"], topic="orders", **more)
+    return KafkaSource(type="kafka", brokers=["b1:9092", "b2:9092"], topic="orders", **more)
 
 
 class Message:

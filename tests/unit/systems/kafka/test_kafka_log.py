@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from setl.channel.fields.kafka_endpoints import DtsTarget
+from setl.channel.fields.kafka_endpoints import KafkaTarget
 from setl.errors import TransientError
 from setl.systems.kafka.relay.log import KafkaRelayLog
 
 
 def flushed(delivery, *, before=0, during=0, gone_at_once=False):
     """A log that has flushed a record, with so many complaints before that and during it."""
-    target = {"type": "dts", "brokers": ["b:1"], "topic": "t", "delivery": delivery}
-    log = KafkaRelayLog(DtsTarget.model_validate(target), "r")
+    target = {"type": "kafka", "brokers": ["b:1"], "topic": "t", "delivery": delivery}
+    log = KafkaRelayLog(KafkaTarget.model_validate(target), "r")
 
     def complain(times):
         for _ in range(times):

@@ -151,7 +151,7 @@ def test_librdkafka_knows_every_setting_that_is_allowed(client):
 )  # fmt: skip
 @pytest.mark.parametrize("end", ["source", "target"])
 def test_what_loads_code_or_runs_commands_is_refused(end, name):
-    files = {"source": DTS, "target": {"type": "dts", "brokers": ["k:9092"], "topic": "t"}}
+    files = {"source": DTS, "target": {"type": "kafka", "brokers": ["k:9092"], "topic": "t"}}
     given = changed(f"pipelines[0].{end}", {**files[end], "kafka": {name: "x"}})
     with pytest.raises(ChannelFileError) as caught:
         parse_channel(given)
