@@ -120,7 +120,7 @@ class ColumnRows(Sequence[Row]):
         """
         for index, column in enumerate(self.images.layout.columns):
             if column.converted:
-                self.values.kept[index] = values_of(self.values, index)
+                self.values.cached[index] = values_of(self.values, index)
 
     def keys(self, indexes: Sequence[int]) -> list[Row]:
         """Some values of each row, read without the others."""

@@ -50,8 +50,8 @@ def values_of(values: ColumnValues, column: int) -> list[Any]:
     """
     if not values.count:
         return []
-    kept = values.kept.get(column)
-    return _read(values, column) if kept is None else kept
+    cached = values.cached.get(column)
+    return _read(values, column) if cached is None else cached
 
 
 def _read(values: ColumnValues, column: int) -> list[Any]:

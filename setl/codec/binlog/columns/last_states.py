@@ -1,6 +1,6 @@
 """The last change of each key among row images, without decoding rows.
 
-Keys are told apart by their bytes where these say the same as their values, else by their values.
+Keys are compared by their bytes where these say the same as their values, else by their values.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LastStates(NamedTuple):
     changes: NDArray[np.int64]
 
 
-def _is_told_by_bytes(column: ColumnLayout) -> bool:
+def _has_comparable_bytes(column: ColumnLayout) -> bool:
     """Whether two values of a column, not NULL, are one exactly if their bytes are."""
     if column.converted:
         return False
@@ -125,7 +125,7 @@ def _codes(values: ColumnValues, key: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _column_codes(values: ColumnValues, column: int) -> tuple[NDArray[np.int64], int]:
-    if not _is_told_by_bytes(values.layout.columns[column]):
+    if not _has_comparable_bytes(values.layout.columns[column]):
         numbers: dict[Any, int] = {}
         own = [numbers.setdefault(value, len(numbers)) for value in values_of(values, column)]
         return np.array(own, np.int64), len(numbers)

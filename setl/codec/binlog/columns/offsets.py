@@ -49,7 +49,7 @@ class ColumnValues:
         count: how many images there are.
         nulls: of each column that has NULLs in them, which they are; by its index.
         stops: where each image ends.
-        kept: values that somebody has made already, by the index of their column.
+        cached: values that somebody has made already, by the index of their column.
     """
 
     def __init__(self, images: RowImages, starts: Positions) -> None:
@@ -58,7 +58,7 @@ class ColumnValues:
         self.data: bytes = images.data
         self.window: Window = images.window
         self.count = len(starts)
-        self.kept: dict[int, list[Any]] = {}
+        self.cached: dict[int, list[Any]] = {}
         self.nulls: dict[int, Mask] = self._nulls(starts)
         self._spans, self.stops = self._go_over(starts)
 
