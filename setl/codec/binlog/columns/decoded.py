@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from setl.codec.binlog.columns.decimals import decimal_width, put_decimal
 from setl.codec.binlog.columns.fields import Field, UnfitValuesError
 from setl.codec.binlog.columns.labels import distinct_labels
+from setl.codec.binlog.columns.layout import ColumnLayout
 from setl.codec.binlog.columns.moments import (
     DATE_WIDTH,
     MOMENT_WIDTH,
@@ -31,13 +32,18 @@ from setl.model.schema import Kind
 
 _MAX_TABLES: Final = 1024
 
-_Put = Callable[[ColumnValues, int, Field], Positions | None]
-_MADE: Final[dict[Kind, tuple[_Put, int]]] = {
+Put = Callable[[ColumnValues, int, Field], Positions | None]
+"""Stores the texts of a column; returns where each begins in its field, None for at its front."""
+
+_MADE: Final[dict[Kind, tuple[Put, int]]] = {
     Kind.DATE: (put_date, DATE_WIDTH),
     Kind.DATETIME: (put_moment, MOMENT_WIDTH),
     Kind.TIMESTAMP: (put_moment, MOMENT_WIDTH),
     Kind.TIME: (put_time, TIME_WIDTH),
 }
+
+TRIMMED: Final = frozenset({put_decimal, put_time})
+"""Of these, those that store texts of several lengths, which end where the field does."""
 
 
 def values_of(values: ColumnValues, column: int) -> list[Any]:
@@ -104,11 +110,8 @@ def _pieces(values: ColumnValues, column: int, null: Mask | None) -> list[Any]:
 
 def _made(values: ColumnValues, column: int) -> list[Any]:
     """Texts that are made of values of a fixed size; for a NULL any text."""
-    layout, count = values.layout.columns[column], values.count
-    if layout.kind is Kind.DECIMAL:
-        put, width = put_decimal, decimal_width(layout.wire)
-    else:
-        put, width = _MADE[layout.kind]
+    count = values.count
+    put, width = text_of(values.layout.columns[column])
     memory = np.empty(count * width, np.uint8)
     begins = put(values, column, Field(memory, 0, width, count))
     starts = np.arange(0, count * width, width, dtype=np.int64)
@@ -116,6 +119,19 @@ def _made(values: ColumnValues, column: int) -> list[Any]:
     if begins is not None:
         starts = starts + begins
     return [text[a:b] for a, b in zip(starts.tolist(), stops, strict=True)]
+
+
+def text_of(layout: ColumnLayout) -> tuple[Put, int]:
+    """What stores the text of a date, a time or a DECIMAL, and the bytes of the longest one.
+
+    Raises:
+        UnfitValuesError: a value of that column is no such text.
+    """
+    if layout.kind is Kind.DECIMAL:
+        return put_decimal, decimal_width(layout.wire)
+    if layout.kind not in _MADE:
+        raise UnfitValuesError(f"{layout.kind.value} is read row by row")
+    return _MADE[layout.kind]
 
 
 def _one_by_one(values: ColumnValues, column: int, null: Mask | None) -> list[Value]:

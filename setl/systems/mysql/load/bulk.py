@@ -16,6 +16,7 @@ from setl.systems.mysql.connection import error_number
 from setl.systems.mysql.load.bulk_connection import BulkError, bulk_of
 from setl.systems.mysql.load.columns.fit import rows_at_once
 from setl.systems.mysql.load.columns.parameters import PackedColumns, packed_columns
+from setl.systems.mysql.load.forms import takes_parameters
 from setl.systems.mysql.load.packed import Packed
 from setl.systems.mysql.load.row_faults import ROW_FAULTS
 from setl.systems.mysql.load.row_statement import Limits, RowStatement, size_about
@@ -38,9 +39,7 @@ def write_bulk(
         pymysql.MySQLError: an error that is about no row.
     """
     bulk = bulk_of(connection)
-    if bulk is None or len(rows) < limits.bulk_rows or not statement.takes_parameters:
-        return 0
-    if statement.blanks_in(rows):
+    if bulk is None or not takes_parameters(statement, rows, limits):
         return 0
     text = statement.with_parameters
     written = 0

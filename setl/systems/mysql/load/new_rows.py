@@ -1,74 +1,31 @@
-"""Writes rows that the target most likely lacks with LOAD DATA LOCAL.
+"""Writes rows that the target most likely lacks with LOAD DATA LOCAL (`forms.takes_data`).
 
-That takes a server a third less time than INSERT. It is only done where it puts into each column
-what INSERT would, or counts that it does not: the kind of a value has to be that of its column. It
-also counts the rows that it skips because their keys are there. If anything is counted, the
-transaction is given up and begun again with INSERT, which updates such rows, refuses what does not
-fit and says why.
+The server counts what it does not take as INSERT would, and the rows that it skips because their
+keys are there. If anything is counted, the transaction is given up and begun again with INSERT,
+which updates such rows, refuses what does not fit and says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import pymysql
 
 from setl.codec.binlog.columns.column_rows import ColumnRows
 from setl.errors import DataError, TransientError
-from setl.model.change import Row, TargetChanges
-from setl.model.schema import Column, Kind
+from setl.model.change import Row
 from setl.systems.mysql.connection import translate
 from setl.systems.mysql.load.columns.fit import rows_at_once
 from setl.systems.mysql.load.columns.literals import rendered_columns
 from setl.systems.mysql.load.local_data import SIZE, LocalData
 from setl.systems.mysql.load.row_statement import Limits, RowStatement, size_about
-from setl.systems.mysql.load.statements import Strategy, TableWrites
-from setl.systems.mysql.values.row_text import BYTES, FLOATING, INTEGERS, TEXTS
-
-_COLUMNS: Final[Mapping[Kind, frozenset[str]]] = {
-    Kind.INTEGER: INTEGERS,
-    Kind.DECIMAL: frozenset({"decimal"}),
-    Kind.FLOAT: FLOATING,
-    Kind.TEXT: TEXTS,
-    Kind.JSON: frozenset({"longtext"}),  # MariaDB's; what MySQL makes of a document's text differs
-    Kind.ENUM: frozenset({"enum"}),
-    Kind.SET: frozenset({"set"}),
-    Kind.DATE: frozenset({"date"}),
-    Kind.TIME: frozenset({"time"}),
-    Kind.DATETIME: frozenset({"datetime"}),
-    Kind.TIMESTAMP: frozenset({"timestamp"}),
-    Kind.YEAR: frozenset({"year"}),
-    Kind.BIT: frozenset({"bit"}),
-    Kind.BINARY: BYTES,
-}
-"""Types of columns that keep values of a kind as INSERT would, or count that they do not."""
-
 
 _LETTER: Final = 4  # bytes at most
 
 
 class NotSentError(DataError):
     """Not all rows were taken as they are; what was written has to be rolled back."""
-
-
-def takes_new_rows(plan: TableWrites, change: TargetChanges, limits: Limits) -> bool:
-    """Whether LOAD DATA does what the plan's statement does, for rows that are not there."""
-    inserts = plan.inserts
-    if not change.new or change.deletes or change.partial:
-        return False
-    if plan.strategy is not Strategy.UPSERT or plan.single_writer or inserts.watched:
-        return False
-    if not plan.gives_all or len(change.upserts) < limits.bulk_rows:
-        return False
-    return all(map(_is_preserved, inserts.columns))
-
-
-def _is_preserved(column: Column) -> bool:
-    held = column.capacity
-    if held is None or held.type not in _COLUMNS.get(column.kind, frozenset[str]()):
-        return False
-    return bool(held.labels) or column.kind not in (Kind.ENUM, Kind.SET)
 
 
 def send_new_rows(

@@ -1,10 +1,7 @@
-"""Writes rows that the source's server has written as text (`setl.systems.mysql.values.row_text`).
+"""Writes rows that the source's server has written as text (`forms.takes_as_is`).
 
-Nobody looks at their values, so it has to be sure beforehand that the target keeps them: each
-column has the same type at both ends, to the length, the digits, the labels and the character set.
-Then whatever the one held the other holds, and the server refuses what is left (NULL where there is
-none, a number out of range). And only the key that identifies a row can collide, compared alike at
-both ends (`Strategy.UPSERT`).
+Nobody looks at their values, so the server has to refuse what is left: NULL where there is none, a
+number out of range.
 """
 
 from __future__ import annotations
@@ -17,36 +14,12 @@ import pymysql
 from pymysql.connections import Connection
 
 from setl.errors import TransientError
-from setl.model.change import TargetChanges
 from setl.systems.mysql.connection import translate
 from setl.systems.mysql.load.local_data import SIZE, LocalData
 from setl.systems.mysql.load.row_statement import Limits, RowStatement
-from setl.systems.mysql.load.statements import Strategy, TableWrites
 
 _Given = TypeVar("_Given")
 _Got = TypeVar("_Got")
-
-
-def filled_by(plan: TableWrites, change: TargetChanges) -> Sequence[int]:
-    """Indexes of the columns in `change` that the statement fills, in its order."""
-    picks = plan.inserts.picks
-    return range(len(change.columns)) if picks is None else picks
-
-
-def takes_as_is(plan: TableWrites, change: TargetChanges) -> bool:
-    """Whether the table keeps every value that columns of the source can hold."""
-    inserts = plan.inserts
-    if plan.strategy is not Strategy.UPSERT or plan.single_writer or change.partial:
-        return False
-    if not plan.gives_all or inserts.never_null or inserts.watched or inserts.counts is not None:
-        return False
-    if plan.generated.compared:
-        return False  # somebody has to look at the values
-    given = [change.columns[i] for i in filled_by(plan, change)]
-    return all(
-        column.capacity is not None and column.capacity == stored.capacity
-        for column, stored in zip(given, inserts.columns, strict=True)
-    )
 
 
 def write_rendered(

@@ -45,12 +45,13 @@ from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.load.bulk_connection import bulk_of
 from setl.systems.mysql.load.delete_insert import DeleteInsertRows, delete_insert_rows
 from setl.systems.mysql.load.exact import ExactLoad
+from setl.systems.mysql.load.forms import filled_by, takes_as_is, takes_data
 from setl.systems.mysql.load.generated import GeneratedLoad, KnownSessions, Part, RefuseOf
 from setl.systems.mysql.load.key_actions import acts_on, delete_children, move_keys
 from setl.systems.mysql.load.keyless import KeylessLoad, keyless_apart, replace_all
 from setl.systems.mysql.load.local_data import LocalData, LocalTables
-from setl.systems.mysql.load.new_rows import send_new_rows, takes_new_rows
-from setl.systems.mysql.load.rendered import filled_by, takes_as_is, write_rendered
+from setl.systems.mysql.load.new_rows import send_new_rows
+from setl.systems.mysql.load.rendered import write_rendered
 from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import Refuse, write_rows
 from setl.systems.mysql.load.statements import Strategy, TableWrites
@@ -354,7 +355,7 @@ class MysqlSink:
             delete_insert_rows(connection, [rows], limits)
             return
         data = None
-        if bulk_of(connection) is None and takes_new_rows(plan, change, limits):
+        if bulk_of(connection) is None and takes_data(plan, change, limits):
             data = self._local_data(connection, plan, change)
         if data is not None:
             send_new_rows(data, plan.inserts, change.upserts, limits)

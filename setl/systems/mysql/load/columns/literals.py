@@ -14,37 +14,23 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from setl.codec.binlog.columns.column_rows import ColumnRows
-from setl.codec.binlog.columns.decimals import decimal_width, put_decimal
-from setl.codec.binlog.columns.decoded import listed, values_of
+from setl.codec.binlog.columns.decoded import TRIMMED, text_of, values_of
 from setl.codec.binlog.columns.fields import Field, UnfitValuesError
-from setl.codec.binlog.columns.labels import distinct_labels
 from setl.codec.binlog.columns.last_states import slices
-from setl.codec.binlog.columns.moments import (
-    DATE_WIDTH,
-    MOMENT_WIDTH,
-    TIME_WIDTH,
-    put_date,
-    put_moment,
-    put_time,
-)
-from setl.codec.binlog.columns.numbers import WHOLE, whole_numbers
 from setl.codec.binlog.columns.offsets import ColumnValues
-from setl.codec.binlog.columns.texts import Texts, parts_of, require_utf8, texts_of
+from setl.codec.binlog.columns.texts import Texts, parts_of
 from setl.codec.binlog.columns.window import Mask, Positions
 from setl.errors import DataError
-from setl.model.labels import LABELLED
-from setl.model.schema import Column, Kind
-from setl.systems.mysql.load.columns.fit import Fit, refuse_changed, refuse_found
+from setl.model.schema import Column
+from setl.systems.mysql.load.columns.fit import Fit
 from setl.systems.mysql.load.columns.pieces import (
-    Choice,
     JoinedRows,
     Piece,
     Slot,
     constant,
-    joined_rows,
 )
-from setl.systems.mysql.load.packed import BYTES
-from setl.systems.mysql.values.literals import fills_year, render_columns
+from setl.systems.mysql.load.columns.writing import ColumnWriter
+from setl.systems.mysql.values.literals import render_columns
 
 _NULL: Final = int.from_bytes(b"NULL", "little")
 _QUOTE: Final = ord("'")
@@ -58,76 +44,61 @@ def rendered_columns(fit: Fit, rows: ColumnRows, end: bytes) -> JoinedRows | Non
         rows: the rows.
         end: what stands behind each row.
     """
-    values = rows.values
-    if any(rows.column(i) in values.nulls for i in fit.never_null):
-        return None
     try:
-        literals = _Literals(fit, rows)
-        for i in range(len(fit.columns)):
-            literals.add(i)
-        require_utf8(values, literals.textual)
-        pieces = [*literals.pieces, constant(b")" + end)]
-        return joined_rows(values.window, values.count, pieces)
+        return _Literals(fit, rows, end).joined()
     except (UnfitValuesError, DataError, LookupError, ValueError, OverflowError):
         return None
 
 
-class _Literals:
-    """The columns that have become pieces of the rows."""
+class _Literals(ColumnWriter):
+    def __init__(self, fit: Fit, rows: ColumnRows, end: bytes) -> None:
+        super().__init__(fit, rows)
+        self._end = end
 
-    def __init__(self, fit: Fit, rows: ColumnRows) -> None:
-        self._fit = fit
-        self._rows = rows
-        self._values = rows.values
-        self.pieces: list[Piece] = []
-        self.textual: list[int] = []
+    def _in_front(self, i: int) -> Sequence[Piece]:
+        return [constant(b"," if i else b"(")]
 
-    def add(self, i: int) -> None:
-        """Add a column of the statement.
+    def _behind(self) -> Sequence[Piece]:
+        return [constant(b")" + self._end)]
 
-        Raises:
-            UnfitValuesError, DataError, LookupError, ValueError: a value has no such form.
-        """
-        fit, values = self._fit, self._values
-        column, index = fit.columns[i], self._rows.column(fit.picks[i])
-        kind, guards = values.layout.columns[index].kind, fit.guards.get(i, ())
-        null = values.nulls.get(index)
-        self.pieces.append(constant(b"," if i else b"("))
-        if kind in LABELLED:
-            held, which = distinct_labels(values, index)
-            numbers = fit.numbers.get(i)
-            held = held if numbers is None else numbers.of(held)
-            texts = self._rendered(column, held)
-            refuse_changed(guards, held)
-            self.pieces.append(Choice(texts, which))
-        elif kind in WHOLE:
-            found = whole_numbers(values, index)
-            if fills_year(column) and (found == 0).any():
-                raise UnfitValuesError("the year 0000 is written as text")
-            if guards:
-                refuse_changed(guards, listed(found, null))
-            self.pieces.append(_digits(found, null))
-        elif kind is Kind.FLOAT or (column.capacity and column.capacity.type == "json"):
-            held = values_of(values, index)
-            texts = self._rendered(column, held)
-            refuse_changed(guards, held)
-            self.pieces.append(_one_by_one(texts))
-        else:
-            given = texts_of(values, index) if values.layout.columns[index].size < 0 else None
-            refuse_found(guards, values, index, given)
-            if given is None:
-                self.pieces.append(_made_text(values, index, kind, null))
-            elif kind in BYTES:
-                self.pieces += _enclosed(b"x'", _hexadecimal(values, given), null)
-            else:
-                self.textual.append(index)
-                self.pieces += _enclosed(b"'", _escaped(values, given), null)
+    def _renders(self, column: Column) -> bool:
+        return column.capacity is not None and column.capacity.type == "json"
 
     def _rendered(self, column: Column, held: Sequence[Any]) -> list[bytes]:
-        """Literals of some values, each as it is within a row."""
         exact = self._fit.exact_json
         rows = render_columns((column,), (held,), for_key=False, exact_json=exact)
         return [row[1:-1].encode() for row in rows]
+
+    def _whole(self, numbers: NDArray[Any], null: Mask | None) -> Piece:
+        return _digits(numbers, null)
+
+    def _by_value(
+        self,
+        column: Column,
+        index: int,
+        null: Mask | None,  # noqa: ARG002 - the values say it
+    ) -> tuple[Piece, Sequence[Any]]:
+        held = values_of(self._values, index)
+        return _one_by_one(self._rendered(column, held)), held
+
+    def _made(self, index: int, null: Mask | None) -> Piece:
+        put, size = text_of(self._values.layout.columns[index])
+
+        def fill(field: Field) -> Positions | None:
+            begins = put(self._values, index, field.behind(1))
+            field.put(1 + size, "u1", _QUOTE)
+            if begins is None:
+                field.put(0, "u1", _QUOTE)
+            else:
+                field.put_at(begins, "u1", _QUOTE)
+            return _or_null(field, size + 2, begins, null)
+
+        return Slot(size + 2, fill, trimmed=null is not None or put in TRIMMED)
+
+    def _text(self, texts: Texts, null: Mask | None, *, is_bytes: bool) -> Sequence[Piece]:
+        if is_bytes:
+            return _enclosed(b"x'", _hexadecimal(self._values, texts), null)
+        return _enclosed(b"'", _escaped(self._values, texts), null)
 
 
 def _digits(numbers: NDArray[Any], null: Mask | None) -> Texts:
@@ -144,36 +115,6 @@ def _digits(numbers: NDArray[Any], null: Mask | None) -> Texts:
 def _one_by_one(texts: Sequence[bytes]) -> Texts:
     bounds = np.cumsum([0, *map(len, texts)])
     return Texts(np.frombuffer(b"".join(texts), np.uint8), bounds[:-1], bounds[1:])
-
-
-def _made_text(values: ColumnValues, index: int, kind: Kind, null: Mask | None) -> Slot:
-    """Text that is made of a value of a fixed size, in quotes; or NULL."""
-    if kind in (Kind.TIME, Kind.DECIMAL):
-        put, size = put_time, TIME_WIDTH
-        if kind is Kind.DECIMAL:
-            put, size = put_decimal, decimal_width(values.layout.columns[index].wire)
-
-        def fill_trimmed(field: Field) -> Positions | None:
-            begins = put(values, index, field.behind(1))
-            field.put_at(begins, "u1", _QUOTE)
-            field.put(1 + size, "u1", _QUOTE)
-            return _or_null(field, size + 2, begins, null)
-
-        return Slot(size + 2, fill_trimmed, trimmed=True)
-    if kind is Kind.DATE:
-        put_text, length = put_date, DATE_WIDTH
-    elif kind in (Kind.DATETIME, Kind.TIMESTAMP):
-        put_text, length = put_moment, MOMENT_WIDTH
-    else:
-        raise UnfitValuesError(f"{kind.value} is rendered row by row")
-
-    def fill(field: Field) -> Positions | None:
-        field.put(0, "u1", _QUOTE)
-        put_text(values, index, field.behind(1))
-        field.put(1 + length, "u1", _QUOTE)
-        return _or_null(field, length + 2, None, null)
-
-    return Slot(length + 2, fill, null is not None)
 
 
 def _or_null(
