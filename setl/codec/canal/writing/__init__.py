@@ -1,0 +1,1 @@
+"""Writes rows of a binlog as flat messages of Canal."""

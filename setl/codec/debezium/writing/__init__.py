@@ -1,0 +1,1 @@
+"""Writes rows of a binlog as change events of Debezium."""
