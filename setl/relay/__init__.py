@@ -1,1 +1,1 @@
-"""A relay: transactions of a binlog as DTS records in the partitions of a log."""
+"""A relay: transactions of a binlog as records in the partitions of a log."""

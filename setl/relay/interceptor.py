@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -49,22 +50,24 @@ _SYSTEM: Final = {
     "xdual": TableForwarding(Forwarding.HEARTBEAT),
     "setl_recent": TableForwarding(Forwarding.ROWS),
 }
+_HEARTBEATS: Final = {"xdual": _SYSTEM["xdual"]}
 _NOTHING: Final = TableForwarding(Forwarding.NOTHING)
 
 
 class _Tables(dict[tuple[str, str], TableForwarding]):
     """The answer for each table, looked up once for each name."""
 
-    def __init__(self, routing: Routing) -> None:
+    def __init__(self, routing: Routing, system: Mapping[str, TableForwarding]) -> None:
         super().__init__()
         self._routing = routing
+        self._system = system
 
     def __missing__(self, name: tuple[str, str]) -> TableForwarding:
         if len(self) >= _MAX_TABLES:
             self.clear()
         schema, table = name
         if schema.lower() == SYSTEM_SCHEMA:
-            found = _SYSTEM.get(table.lower(), _NOTHING)
+            found = self._system.get(table.lower(), _NOTHING)
         else:
             routes = self._routing.route(schema, table)
             found = TableForwarding(Forwarding.ROWS, routes[0].group) if routes else _NOTHING
@@ -79,14 +82,22 @@ class Interceptor:
     channel or none, and has the marks to tell.
     """
 
-    def __init__(self, routing: Routing, statements: SkippedStatements | None = None) -> None:
+    def __init__(
+        self,
+        routing: Routing,
+        statements: SkippedStatements | None = None,
+        *,
+        own_tables: bool = True,
+    ) -> None:
         """Ask `routing` which tables are mapped; where to makes no difference here.
 
         Args:
             routing: knows.
             statements: decides about row changes that were logged as statements; None refuses all.
+            own_tables: whether subscribers act on rows of setl's own tables, such as marks. Others
+                would take these for rows of a table of theirs.
         """
-        self._tables = _Tables(routing)
+        self._tables = _Tables(routing, _SYSTEM if own_tables else _HEARTBEATS)
         self._routing = routing
         self._statements = statements or SkippedStatements(lambda _, __: True)
 

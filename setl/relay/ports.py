@@ -53,13 +53,18 @@ class RelayLog(Protocol):
         ...
 
     def append(
-        self, partition: int, value: bytes, position: bytes, key: bytes | None, timestamp_ms: int
+        self,
+        partition: int,
+        value: bytes | None,
+        position: bytes,
+        key: bytes | None,
+        timestamp_ms: int,
     ) -> None:
         """Queue one record; waits while the queue is full.
 
         Args:
             partition: from 0, less than the number that `take_over` returned.
-            value: the record.
+            value: the record, None for a tombstone.
             position: the encoded `RelayPosition`, for its header.
             key: of the record, None without one.
             timestamp_ms: its time in milliseconds since 1970-01-01 UTC.

@@ -83,6 +83,7 @@ class Sequencer:
         self._partitioner = partitioner
         self._codec = codec
         self._serializer = serializer
+        self._parts = serializer.parts
         self._contents = TopicContents(last)
         self._ahead = TailsAhead(self._boundary, start.generation, last)
         self._partitions = range(len(last))
@@ -146,14 +147,19 @@ class Sequencer:
         """
         if self._opening is not None:
             return []
-        name = relay_transaction(self._start.generation, self._boundary, self._boundary.origin)
+        name = relay_transaction(
+            self._start.generation,
+            self._boundary,
+            self._boundary.origin,
+            format_name=self._serializer.format,
+        )
         position = RelayPosition(name, HEARTBEAT).encoded()
         ident = record_id(self._boundary)
-        value = self._serializer.heartbeat(ident, self._boundary, int(seconds))
+        value, key = self._serializer.heartbeat(ident, self._boundary, int(seconds))
         there = self._contents.ordinals(name)
         # One that is there already may be repeated: what it says is the time.
         return [
-            Outgoing(partition, value, position, None, int(seconds * 1000))
+            Outgoing(partition, value, position, key, int(seconds * 1000))
             for partition in self._partitions
             if there[partition] <= HEARTBEAT
         ]
@@ -167,7 +173,7 @@ class Sequencer:
             count = self._forward_rows(entry, last, result)
             if self._ahead:
                 # Rows of tables that are not mapped are not counted, since nobody decodes them.
-                self._ahead.has(before + 1 if count is None else last - count + 1, last)
+                self._has(before + 1 if count is None else last - count + 1, last)
             self._newest = entry
         elif kind is EntryKind.BEGIN:
             self._close_early(result)
@@ -211,7 +217,7 @@ class Sequencer:
         if opening is not None and opening.kind is EntryKind.BEGIN:
             # CREATE TABLE … SELECT: the rows follow, and with them the COMMIT.
             ordinal = self._ordinal(entry)
-            self._ahead.has(ordinal, ordinal)
+            self._has(ordinal, ordinal)
             if skips:
                 result.records.extend(self._begun(entry).ddl(entry, ordinal))
             self._newest = entry
@@ -221,6 +227,10 @@ class Sequencer:
         if skips:
             result.records.extend(self._begun(entry).alone(entry, self._ordinal(entry)))
         self._end_at(entry)
+
+    def _has(self, first: int, last: int) -> None:
+        """The transaction has, or may have, all records with these ordinals."""
+        self._ahead.has(first * self._parts, (last + 1) * self._parts - 1)
 
     def _begun(self, entry: Entry) -> Transaction:
         """The open transaction, of which `entry` passes."""

@@ -1,14 +1,10 @@
-"""Serializer: the bytes of a relay's records, and the ids that they carry."""
+"""Serializer: the records of a relay, in one of several formats, and the ids that they carry."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from setl.clock import Clock
-from setl.codec.binlog.transactions.author import author_of
-from setl.codec.dts.record_writer import DtsRecordWriter, TransactionFacts, TransactionRecords
-from setl.codec.dts.table_form import DtsTableForms
 from setl.errors import FatalError
 from setl.model.change import DecodedRows
 from setl.model.entry import Entry
@@ -17,28 +13,68 @@ from setl.model.position import BinlogPosition, Position, binlog_file_number
 _FILE_ID_BITS: Final = 40  # of the id, for the position in a file; files are numbered above them
 
 
+class Message(NamedTuple):
+    """One record, as far as its format decides.
+
+    Attributes:
+        value: its bytes, None for a tombstone.
+        key: its key, None if it has none.
+    """
+
+    value: bytes | None
+    key: bytes | None = None
+
+
+Messages = Sequence[Message]
+
+
 class TransactionSerializer(Protocol):
     """Writes the records of one transaction, or of one DDL statement."""
 
-    def begin(self, ident: int, entry: Entry) -> bytes:
-        """A BEGIN; `entry` is the one that the transaction begins with, rows if need be."""
+    def begin(self, ident: int, entry: Entry) -> Messages:
+        """Its BEGIN, at most one; `entry` is what it begins with, rows if need be."""
         ...
 
-    def rows(self, first_id: int, entry: Entry, changes: DecodedRows) -> Sequence[bytes]:
-        """A record for each of `changes`, which are rows of `entry`; ids count up."""
+    def rows(
+        self, first_id: int, entry: Entry, changes: DecodedRows, first: int = 0
+    ) -> Sequence[Messages]:
+        """The records of each of `changes`, which are rows of `entry`.
+
+        Args:
+            first_id: the id of the first row; ids count up.
+            entry: where the rows are from.
+            changes: all of its rows, or one.
+            first: the number of the first of `changes` among the rows of the entry.
+
+        Raises:
+            DataError: a value cannot be written in the format.
+        """
         ...
 
-    def ddl(self, ident: int, entry: Entry) -> bytes:
-        """A DDL statement."""
+    def ddl(self, ident: int, entry: Entry) -> Messages:
+        """A DDL statement, at most one record."""
         ...
 
-    def commit(self, ident: int, entry: Entry) -> bytes:
-        """A COMMIT; `entry` is the last of the transaction, rows if need be."""
+    def commit(self, ident: int, entry: Entry) -> Messages:
+        """Its COMMIT, at most one; `entry` is its last, rows if need be."""
         ...
 
 
 class Serializer(Protocol):
-    """Writes records of one stream."""
+    """Writes records of one stream.
+
+    The same entries give the same number of records for each row, whenever they are read.
+    """
+
+    @property
+    def format(self) -> str:
+        """The format's name, as `setl.codec.dts.relayed.RelayTransaction` has it."""
+        ...
+
+    @property
+    def parts(self) -> int:
+        """The most records that one row makes."""
+        ...
 
     def transaction(
         self, begin: BinlogPosition, opening: Entry, first: Entry
@@ -52,81 +88,9 @@ class Serializer(Protocol):
         """
         ...
 
-    def heartbeat(self, ident: int, position: BinlogPosition, seconds: int) -> bytes:
+    def heartbeat(self, ident: int, position: BinlogPosition, seconds: int) -> Message:
         """A heartbeat: all before `position` was sent; `seconds` since 1970 UTC."""
         ...
-
-
-class DtsSerializer:
-    """The `Serializer` of DTS records."""
-
-    def __init__(self, writer: DtsRecordWriter, forms: DtsTableForms, clock: Clock) -> None:
-        """Write with `writer`; records say when they were read, by `clock`."""
-        self._writer = writer
-        self._forms = forms
-        self._clock = clock
-
-    def transaction(
-        self, begin: BinlogPosition, opening: Entry, first: Entry
-    ) -> DtsTransactionSerializer:
-        """See `Serializer.transaction`."""
-        author = author_of(opening.payload)
-        facts = TransactionFacts(
-            begin,
-            int(self._clock.now() * 1000),
-            first.transaction,
-            thread_id=author.thread_id,
-            server_id=author.server_id,
-        )
-        return DtsTransactionSerializer(self._writer.transaction(facts), self._forms)
-
-    def heartbeat(self, ident: int, position: BinlogPosition, seconds: int) -> bytes:
-        """See `Serializer.heartbeat`."""
-        return self._writer.heartbeat(
-            ident, seconds=seconds, position=position, read_ms=int(self._clock.now() * 1000)
-        )
-
-
-class DtsTransactionSerializer:
-    """The `TransactionSerializer` of DTS records."""
-
-    def __init__(self, records: TransactionRecords, forms: DtsTableForms) -> None:
-        """See `DtsSerializer.transaction`."""
-        self._records = records
-        self._forms = forms
-
-    def begin(self, ident: int, entry: Entry) -> bytes:
-        """See `TransactionSerializer.begin`."""
-        return self._records.begin(
-            ident, seconds=int(entry.timestamp), position=binlog_position(entry.position)
-        )
-
-    def rows(self, first_id: int, entry: Entry, changes: DecodedRows) -> Sequence[bytes]:
-        """See `TransactionSerializer.rows`."""
-        return self._records.rows(
-            self._forms.form(entry.context),
-            changes,
-            first_id=first_id,
-            seconds=int(entry.timestamp),
-            position=binlog_position(entry.position),
-        )
-
-    def ddl(self, ident: int, entry: Entry) -> bytes:
-        """See `TransactionSerializer.ddl`."""
-        return self._records.ddl(
-            ident,
-            # A session without a schema writes names in full, and any of them will do.
-            entry.default_schema or entry.schema,
-            entry.statement,
-            seconds=int(entry.timestamp),
-            position=binlog_position(entry.position),
-        )
-
-    def commit(self, ident: int, entry: Entry) -> bytes:
-        """See `TransactionSerializer.commit`."""
-        return self._records.commit(
-            ident, seconds=int(entry.timestamp), position=binlog_position(entry.position)
-        )
 
 
 def record_id(position: BinlogPosition) -> int:

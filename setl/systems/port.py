@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from setl.load.key_actions import KeyActions
     from setl.load.sink import Fence, RefuseTargets, SchemaChanges, SinkSettings
     from setl.model.position import Position
+    from setl.relay.formats import RecordFormat
     from setl.relay.ports import RelayedTables, RelayLog
     from setl.select.checkpoints.note import Notes
     from setl.select.checkpoints.owner import Owner
@@ -218,12 +219,14 @@ class Relaying:
         exact: whether readers see each record once.
         heartbeat: seconds after which every partition gets a heartbeat record.
         partition_by: see `setl.relay.partitioning.Partitioner`.
+        format: how records are written.
     """
 
     log: RelayLog
     exact: bool
     heartbeat: float
     partition_by: Literal["order", "table", "key"]
+    format: RecordFormat
 
 
 @dataclass(frozen=True, slots=True)

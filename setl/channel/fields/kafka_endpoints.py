@@ -29,6 +29,7 @@ _ONE_PIPELINE_EACH = (
     " instead"
 )
 _EMPTY = "would leave all but the first empty; choose `partition_by: table` or `key`"
+_OF_DEBEZIUM = ("prefix", "schemas", "decimals")
 _MECHANISM = "How the account logs in (SASL); DTS uses PLAIN."
 
 
@@ -181,7 +182,31 @@ class KafkaTarget(TargetConfig):
     is_log: ClassVar[bool] = True
 
     type: Literal["kafka"] = Field(description="Kafka.")
-    format: Literal["dts"] = Field(default="dts", description="Format of the records.")
+    format: Literal["dts", "debezium", "canal"] = Field(
+        default="dts",
+        description="Format of the records. dts: Alibaba DTS, in Avro. debezium: Debezium's"
+        " envelope, in JSON. canal: Canal's flat messages, in JSON.",
+    )
+    prefix: str = Field(
+        default="",
+        description="Of `format: debezium`, its topic.prefix, which stands before the names of"
+        " tables. Default: the topic's name.",
+    )
+    schemas: bool = Field(
+        default=False,
+        description="Of `format: debezium`, whether each key and value has its schema.",
+    )
+    decimals: Literal["precise", "string"] = Field(
+        default="precise",
+        description="Of `format: debezium`, its decimal.handling.mode: a DECIMAL as bytes in"
+        " Base64, or as text.",
+    )
+    schema_changes: bool | None = Field(
+        default=None,
+        description="Whether the topic has a record of each schema change, between those of rows."
+        " Default: true for `format: canal`, false for `format: debezium`. Of `format: dts` it"
+        " always has.",
+    )
     brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")
     topic: Text = Field(description="Topic to write; created if it does not exist.")
     partitions: int = Field(
@@ -224,8 +249,15 @@ class KafkaTarget(TargetConfig):
     def address(self) -> str:
         return f"{self.topic}@{','.join(self.brokers)}"
 
-    def as_source(self) -> KafkaSource:
-        """The topic as one to read; what stands under `kafka` is a producer's."""
+    @property
+    def writes_schema_changes(self) -> bool:
+        """Whether there is a record of each schema change, if the format leaves it open."""
+        return self.format == "canal" if self.schema_changes is None else self.schema_changes
+
+    def as_source(self) -> KafkaSource | None:
+        """The topic as one to read, if setl reads its format; `kafka` is a producer's."""
+        if self.format != "dts":
+            return None
         return KafkaSource(
             type="kafka",
             format=self.format,
@@ -248,5 +280,11 @@ class KafkaTarget(TargetConfig):
                 yield ("kafka", name), "cannot be set; `delivery` decides it"
             elif plain not in PRODUCER_SETTINGS:
                 yield ("kafka", name), NOT_ALLOWED
+        if raw.get("format", "dts") != "debezium":
+            for name in _OF_DEBEZIUM:
+                if raw.get(name) not in (None, "", False, "precise"):
+                    yield (name,), "means nothing without `format: debezium`"
+        if raw.get("format", "dts") == "dts" and raw.get("schema_changes") is not None:
+            yield ("schema_changes",), "means nothing to `format: dts`, which always has them"
         if raw.get("partition_by", "order") == "order" and raw.get("partitions", 1) not in (1, "1"):
             yield ("partitions",), _EMPTY

@@ -1,7 +1,7 @@
 """The position that a relay gives each record, as a header of the Kafka record.
 
-The value is a DTS record like any other. The header lets two readers see more: a relay that
-takes over finds out what is in the topic already, and a source drops records that it has seen,
+The value is a record of the relay's format like any other. The header lets two readers see more: a
+relay that takes over finds out what is in the topic already, and a source drops what it has seen,
 such as those that a sender repeated after an answer was lost, or that a former leader still sent.
 Places of one partition only grow.
 """
@@ -23,7 +23,9 @@ LAST: Final = (1 << 63) - 1
 HEARTBEAT: Final = -1
 """Ordinal of a heartbeat: everything before its boundary is in the partition already."""
 
-_FORM: Final = b"1"  # the first word; a reader of another form is told so by it
+_FORMATS: Final = {b"1": "dts", b"debezium": "debezium", b"canal": "canal"}
+"""The first word of a position by the format of the value; a reader of another form refuses it."""
+_FORMS: Final = {name: form + b" " for form, name in _FORMATS.items()}
 _NOTHING: Final = "-"
 
 
@@ -39,6 +41,8 @@ class RelayTransaction(NamedTuple):
         writer: see there.
         created: see there.
         gtid: its GTID, "" if unknown.
+        format: of the values, see `setl.channel.fields.kafka_endpoints.KafkaTarget`. How ordinals
+            count depends on it.
     """
 
     generation: int
@@ -48,6 +52,7 @@ class RelayTransaction(NamedTuple):
     writer: int = 0
     created: int = 0
     gtid: str = ""
+    format: str = "dts"
 
     def encoded(self) -> bytes:
         """The header without the ordinal, which follows it; see `RelayPosition.encoded`."""
@@ -60,7 +65,7 @@ class RelayTransaction(NamedTuple):
             self.created,
             self.gtid or _NOTHING,
         )
-        return _FORM + b" " + " ".join(map(str, words)).encode() + b" "
+        return _FORMS[self.format] + " ".join(map(str, words)).encode() + b" "
 
 
 class RelayPosition(NamedTuple):
@@ -111,7 +116,6 @@ def _parsed(value: bytes) -> RelayPosition:
         words = value.split(b" ")
         # Of another form there may be more words, or fewer.
         form, generation, file, begin, server, writer, created, gtid, ordinal = words
-        _ = {_FORM: form}[form]
         transaction = RelayTransaction(
             int(generation),
             file.decode(),
@@ -120,6 +124,7 @@ def _parsed(value: bytes) -> RelayPosition:
             int(writer),
             int(created),
             "" if gtid == b"-" else gtid.decode(),
+            _FORMATS[form],
         )
         position = RelayPosition(transaction, int(ordinal))
         _ = position.order  # a file without a number is no place

@@ -56,8 +56,8 @@ def target_subject(pipeline: Pipeline) -> Subject:
     topic = pipeline.target.as_source()
     if topic is None:
         raise ConfigurationError(
-            f"the pipeline {pipeline.name} writes no records",
-            hint="Only the target of a relay (type: kafka) can be looked at",
+            f"the pipeline {pipeline.name} writes no records that setl reads",
+            hint="Only the target of a relay (type: kafka, format: dts) can be looked at",
         )
     return Subject(topic)
 

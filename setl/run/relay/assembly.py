@@ -7,16 +7,14 @@ from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.routes.routing import Router
 from setl.clock import Clock
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
-from setl.codec.dts.record_writer import DtsRecordWriter
-from setl.codec.dts.table_form import DtsTableForms
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
+from setl.relay.formats import serializer_of
 from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import Partitioner
 from setl.relay.ports import RelayedTables
 from setl.relay.resume import Tails
 from setl.relay.sequence import Sequencer
-from setl.relay.serializer import DtsSerializer
 from setl.run.checkpoints.stores import store_of
 from setl.run.measured.progress import Progress
 from setl.run.relay.work import RelayWork, SequencerFactory
@@ -94,19 +92,17 @@ def _sequencers(
     statements = skipped_statements(
         pipeline, origin, lambda schema, table: bool(router.route(schema, table))
     )
-    interceptor = Interceptor(router, statements)
+    interceptor = Interceptor(router, statements, own_tables=relaying.format.has_own_tables)
 
     def make(checkpoint: Checkpoint, tails: Tails) -> Sequencer:
         # What is learned of tables is of a position in the binlog, so a new start learns again.
-        forms = DtsTableForms(tables.unique_keys)
-        writer = DtsRecordWriter(tables.server_version())
         return Sequencer(
             checkpoint,
             tails,
             interceptor=interceptor,
             partitioner=Partitioner(relaying.partition_by, len(tails)),
             codec=BinlogRowCodec(),
-            serializer=DtsSerializer(writer, forms, clock),
+            serializer=serializer_of(relaying.format, tables, clock),
         )
 
     return make

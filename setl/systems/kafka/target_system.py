@@ -13,6 +13,7 @@ from setl.errors import ConfigurationError
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SinkSettings
 from setl.load.target_view import LookAtTarget
+from setl.relay.formats import RecordFormat
 from setl.systems.expiry import Expiration
 from setl.systems.finding import Report
 from setl.systems.kafka.preflight.topic import check_kafka_target
@@ -86,6 +87,13 @@ class KafkaTargetSystem(TargetSystem):
             exact=config.delivery == "transactional",
             heartbeat=config.heartbeat,
             partition_by=config.partition_by,
+            format=RecordFormat(
+                name=config.format,
+                prefix=config.prefix or config.topic,
+                schemas=config.schemas,
+                decimals=config.decimals,
+                schema_changes=config.writes_schema_changes,
+            ),
         )
 
     @override

@@ -16,6 +16,7 @@ from setl.model.schema import Column, Kind, RowSchema
 from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import PartitionBy, Partitioner
 from setl.relay.sequence import Sequencer
+from setl.relay.serializer import Message
 from setl.systems.kafka.source.relay_repeats import RelayRepeats
 
 ORIGIN = BinlogOrigin("srv-1", 7, 1_700_000_000)
@@ -127,14 +128,21 @@ class Binlog:
         return self.changes[payload].schema
 
 
+def message(text):
+    return Message(text.encode())
+
+
 class AsText:
     """A serializer whose records can be read."""
+
+    format = "dts"
+    parts = 1
 
     def transaction(self, begin, opening, first):
         return AsTextTransaction(f"{begin} {first.transaction}")
 
     def heartbeat(self, ident, position, seconds):
-        return f"HEARTBEAT {position} {seconds}".encode()
+        return message(f"HEARTBEAT {position} {seconds}")
 
 
 class AsTextTransaction:
@@ -142,20 +150,24 @@ class AsTextTransaction:
         self._name = name
 
     def begin(self, ident, entry):
-        return f"BEGIN [{self._name}] {ident} {entry.position}".encode()
+        return [message(f"BEGIN [{self._name}] {ident} {entry.position}")]
 
-    def rows(self, first_id, entry, changes):
+    def rows(self, first_id, entry, changes, first=0):
         return [
-            f"{changes.op.name} {changes.schema.name} {before} {after}"
-            f" [{self._name}] {ident} {entry.position}".encode()
+            [
+                message(
+                    f"{changes.op.name} {changes.schema.name} {before} {after}"
+                    f" [{self._name}] {ident} {entry.position}"
+                )
+            ]
             for ident, (before, after) in enumerate(changes.images, first_id)
         ]
 
     def ddl(self, ident, entry):
-        return f"DDL {entry.statement} [{self._name}] {ident} {entry.position}".encode()
+        return [message(f"DDL {entry.statement} [{self._name}] {ident} {entry.position}")]
 
     def commit(self, ident, entry):
-        return f"COMMIT [{self._name}] {ident} {entry.position}".encode()
+        return [message(f"COMMIT [{self._name}] {ident} {entry.position}")]
 
 
 class Relay:

@@ -13,10 +13,10 @@ from setl.codec.dts.table_form import DtsTableForms
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogOrigin, BinlogPosition, KafkaPosition
+from setl.relay.dts import DtsSerializer
 from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import Partitioner
 from setl.relay.sequence import Sequencer
-from setl.relay.serializer import DtsSerializer
 from tests.unit.codec.binlog_events import EventWriter, entries_of, field, names
 from tests.unit.relay.relay_streams import ShopIsMapped, last_positions, ordinals, position
 
@@ -109,7 +109,7 @@ def test_records_say_what_the_binlog_said():
         ("orders", "delete", (7,), None),
     ]
     assert position(records[0]).transaction == (
-        *(2, "binlog.000007", 4, "srv-1", 1, 1_700_000_000, f"{gtid}:42"),
+        *(2, "binlog.000007", 4, "srv-1", 1, 1_700_000_000, f"{gtid}:42", "dts"),
     )
     assert relay.checkpoint.resume == reader.position
     heartbeats = relay.heartbeat(1.7e9)

@@ -37,7 +37,7 @@ def test_a_transaction_is_written_with_its_begin_and_commit():
         "COMMIT",
     ]
     transaction = position(records[0]).transaction
-    assert transaction == (3, "binlog.000007", 4, "srv-1", 7, 1_700_000_000, "0-1-8")
+    assert transaction == (3, "binlog.000007", 4, "srv-1", 7, 1_700_000_000, "0-1-8", "dts")
     assert {position(r).transaction for r in records} == {transaction}
     # The event ends 61 bytes behind the boundary: 30 for the BEGIN, 31 for itself.
     assert ordinals(records) == [0, 60, 61, "end"]

@@ -77,7 +77,12 @@ class KafkaRelayLog:
         return positions
 
     def append(
-        self, partition: int, value: bytes, position: bytes, key: bytes | None, timestamp_ms: int
+        self,
+        partition: int,
+        value: bytes | None,
+        position: bytes,
+        key: bytes | None,
+        timestamp_ms: int,
     ) -> None:
         """See `RelayLog.append`."""
         sender = self._writing()

@@ -88,7 +88,12 @@ class IdempotentSender:
         """End what a former leader left open in a partition, if a transaction hangs there."""
 
     def send(
-        self, partition: int, value: bytes, position: bytes, key: bytes | None, timestamp_ms: int
+        self,
+        partition: int,
+        value: bytes | None,
+        position: bytes,
+        key: bytes | None,
+        timestamp_ms: int,
     ) -> None:
         """See `RelayLog.append`; after an error only `close` may be called."""
         for pause in self._waiting.slices("take what is queued"):
@@ -217,7 +222,12 @@ class TransactionalSender(IdempotentSender):
         self._open = False
 
     def send(
-        self, partition: int, value: bytes, position: bytes, key: bytes | None, timestamp_ms: int
+        self,
+        partition: int,
+        value: bytes | None,
+        position: bytes,
+        key: bytes | None,
+        timestamp_ms: int,
     ) -> None:
         """See `RelayLog.append`; the first record begins a transaction."""
         if not self._open:
@@ -288,10 +298,15 @@ class OneInFlightSender(IdempotentSender):
         }
 
     def send(
-        self, partition: int, value: bytes, position: bytes, key: bytes | None, timestamp_ms: int
+        self,
+        partition: int,
+        value: bytes | None,
+        position: bytes,
+        key: bytes | None,
+        timestamp_ms: int,
     ) -> None:
         """See `RelayLog.append`; sends what is queued if this record does not fit to it."""
-        size = len(value) + len(key or b"") + _OVERHEAD
+        size = len(value or b"") + len(key or b"") + _OVERHEAD
         full = self._bytes + size > _BATCH_BYTES or self._records == _BATCH_RECORDS
         if self._records and full:
             self.flush()

@@ -78,7 +78,7 @@ def last_positions(
     reading = TopicReader(settings, target.topic, min(waiting.limit, _ANSWER))
     try:
         tail = _Tail(consumer, reading, target.topic, waiting, end_hanging)
-        return tuple([_position(target.topic, tail.last(partition)) for partition in partitions])
+        return tuple([_position(target, tail.last(partition)) for partition in partitions])
     finally:
         reading.close()
 
@@ -143,11 +143,11 @@ class _Tail:
         )
 
 
-def _position(topic: str, record: Record | None) -> RelayPosition | None:
+def _position(target: KafkaTarget, record: Record | None) -> RelayPosition | None:
     if record is None:
         return None
     where: dict[str, object] = {
-        "topic": topic,
+        "topic": target.topic,
         "partition": record.partition,
         "offset": record.offset,
     }
@@ -159,5 +159,11 @@ def _position(topic: str, record: Record | None) -> RelayPosition | None:
         raise ConfigurationError(
             "the topic has a record that no relay wrote",
             hint="Give the relay a topic of its own; or delete this one, and it is made again",
+        ).at(**where)
+    found = position.transaction.format
+    if found != target.format:
+        raise ConfigurationError(
+            f"the topic has records of the format {found}, and not {target.format}",
+            hint=f"Give the relay a topic of its own, or write `format: {found}` again",
         ).at(**where)
     return position
