@@ -1,0 +1,1 @@
+"""What other programs make of a database's changes, recorded for tests to compare with."""
