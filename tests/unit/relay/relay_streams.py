@@ -170,6 +170,36 @@ class AsTextTransaction:
         return [message(f"COMMIT [{self._name}] {ident} {entry.position}")]
 
 
+class AsRows(AsText):
+    """As a format whose rows are of one record or several, and which has nothing but rows."""
+
+    format = "debezium"
+    parts = 4
+
+    def transaction(self, begin, opening, first):
+        return AsRowsTransaction(f"{begin} {first.transaction}")
+
+
+class AsRowsTransaction(AsTextTransaction):
+    def begin(self, ident, entry):
+        return []
+
+    def rows(self, first_id, entry, changes, first=0):
+        values = super().rows(first_id, entry, changes)
+        moved = [a is not None and b is not None and a[0] != b[0] for a, b in changes.images]
+        counts = [1 + (changes.op is Op.DELETE) + 2 * each for each in moved]
+        return [
+            [Message(b"%b part %d" % (message.value, part)) for part in range(count)]
+            for (message,), count in zip(values, counts, strict=True)
+        ]
+
+    def ddl(self, ident, entry):
+        return []
+
+    def commit(self, ident, entry):
+        return []
+
+
 class Relay:
     """A sequencer and what it has given out, partition by partition."""
 
@@ -178,6 +208,7 @@ class Relay:
         binlog,
         by: PartitionBy = "order",
         partitions=1,
+        serializer: type[AsText] = AsText,
         start=START,
         last=None,
         mapped=(),
@@ -190,7 +221,7 @@ class Relay:
             interceptor=Interceptor(ShopIsMapped(*mapped), statements),
             partitioner=Partitioner(by, partitions),
             codec=binlog,
-            serializer=AsText(),
+            serializer=serializer(),
         )
         self.heartbeats = []
 
@@ -209,8 +240,8 @@ class Relay:
             self.partitions[record.partition].append(record)
 
 
-def relayed(binlog, by: PartitionBy = "order", partitions=1, **options):
-    return Relay(binlog, by, partitions, **options).take(binlog.entries)
+def relayed(binlog, by: PartitionBy = "order", partitions=1, serializer=AsText, **options):
+    return Relay(binlog, by, partitions, serializer, **options).take(binlog.entries)
 
 
 def position(record):

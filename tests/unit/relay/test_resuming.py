@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from tests.unit.relay.relay_streams import (
     ORDERS,
     START,
+    AsRows,
+    AsText,
     Binlog,
     Relay,
     as_read,
@@ -17,7 +19,9 @@ from tests.unit.relay.relay_streams import (
     words,
 )
 
-WAYS = st.sampled_from([("order", 1), ("table", 3), ("key", 3)])
+WAYS = st.sampled_from(
+    [(*way, form) for way in (("order", 1), ("table", 3), ("key", 3)) for form in (AsText, AsRows)]
+)
 MANY = settings(max_examples=300, deadline=None)
 
 
