@@ -1,0 +1,1 @@
+"""Reads the flat messages that Canal writes as JSON."""

@@ -1,0 +1,161 @@
+"""Decodes the rows of Debezium's records."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, cast
+
+from typing_extensions import override
+
+from setl.codec.debezium.reading.columns import RecordColumn, columns_of
+from setl.codec.debezium.reading.envelope import NO_JSON, Envelopes
+from setl.codec.debezium.reading.header import OPERATIONS, UNWRAPPED
+from setl.codec.json_rows import JsonRowCodec
+from setl.errors import DataError
+from setl.model.change import ABSENT, DecodedRows, Op, Row, Value
+from setl.model.schema import RowSchema
+
+_MAX_TABLES: Final = 256
+_MAX_SCHEMAS: Final = 16  # of a table, by their keys
+_NO_SCHEMA: Final = (
+    "Set `value.converter.schemas.enable=true` for the connector (JsonConverter): without it"
+    " records do not say whether a number is a date, a time or a number, nor which text is binary"
+)
+_KEY_HINT: Final = (
+    "The key must name the columns of the row's primary key: see `key.converter` and"
+    " `message.key.columns` of the connector, and its transforms"
+)
+
+
+class _Table(NamedTuple):
+    """A table by one schema.
+
+    Attributes:
+        before: columns of the row before a change.
+        after: of the row after it; the same.
+        schemas: the row's schema for each key.
+    """
+
+    columns: tuple[RecordColumn, ...]
+    schemas: dict[tuple[str, ...], RowSchema]
+
+
+class DebeziumRowCodec(JsonRowCodec):
+    """Decodes records whose header is one of `setl.codec.debezium.reading.header`.
+
+    What a column is, the record's schema says (I22), and what identifies a row, its key.
+    """
+
+    def __init__(self) -> None:
+        """Know no table yet."""
+        self._envelopes = Envelopes()
+        self._keys = Envelopes()
+        self._tables: dict[tuple[str, str, bytes], _Table] = {}
+
+    @override
+    def is_insert(self, glance: bytes) -> bool:
+        return b'"op":"r"' in glance or b'"op":"c"' in glance
+
+    @override
+    def decode_record(self, key: bytes | None, value: bytes) -> DecodedRows:
+        schema, said, known_by = self._envelopes.parts(value)
+        source = said.get("source")
+        if not isinstance(source, dict):
+            raise DataError("a record of Debezium without its source", hint=UNWRAPPED)
+        source = cast("dict[str, Any]", source)
+        name = str(source.get("db")), str(source.get("table"))
+        try:
+            if schema is None:
+                raise DataError("a record of Debezium without a schema", hint=_NO_SCHEMA)
+            table = self._table(name, schema, known_by)
+            return self._decoded(name, table, self._key_of(key), said)
+        except DataError as error:
+            raise error.at(table=".".join(name)) from error.__cause__
+
+    def _decoded(
+        self, name: tuple[str, str], table: _Table, key: tuple[str, ...], said: dict[str, Any]
+    ) -> DecodedRows:
+        row_schema = table.schemas.get(key)
+        if row_schema is None:
+            if len(table.schemas) >= _MAX_SCHEMAS:
+                table.schemas.clear()
+            row_schema = table.schemas[key] = _row_schema(name, table.columns, key)
+        operation = OPERATIONS.get(str(said.get("op")))
+        before, after = said.get("before"), said.get("after")
+        if operation == "DELETE":
+            if before is None:
+                raise DataError("a deleted row of which the record does not say what it was")
+            return DecodedRows(row_schema, Op.DELETE, [(_row(table.columns, before), None)])
+        if operation is None or after is None:
+            raise DataError("a record of Debezium without the row after its change")
+        row = _row(table.columns, after)
+        if operation == "UPDATE" and before is not None:
+            return DecodedRows(row_schema, Op.UPDATE, [(_row(table.columns, before), row)])
+        # Without the row before it, an update has its whole new row, under the same key.
+        return DecodedRows(row_schema, Op.INSERT, [(None, row)])
+
+    def _table(self, name: tuple[str, str], schema: dict[str, Any], known_by: bytes) -> _Table:
+        table = self._tables.get((*name, known_by))
+        if table is None:
+            if len(self._tables) >= _MAX_TABLES:
+                self._tables.clear()
+            table = _Table(columns_of(_row_fields(schema)), {})
+            self._tables[(*name, known_by)] = table
+        return table
+
+    def _key_of(self, key: bytes | None) -> tuple[str, ...]:
+        """The columns that the record's key names; none without a key."""
+        if key is None:
+            return ()
+        try:
+            said = self._keys.parts(key).said
+        except DataError as error:
+            error.hint = NO_JSON
+            error.message = f"the record's key: {error.message}"
+            raise
+        return tuple(said)
+
+
+def _row_fields(schema: dict[str, Any]) -> object:
+    """The fields of the row after a change, which are those of the row before it."""
+    fields = schema.get("fields")
+    for field in cast("list[object]", fields) if isinstance(fields, list) else ():
+        if isinstance(field, dict):
+            given = cast("dict[str, Any]", field)
+            if given.get("field") == "after":
+                return given.get("fields")
+    raise DataError("the schema of a record of Debezium has no row after a change", hint=UNWRAPPED)
+
+
+def _row_schema(
+    name: tuple[str, str], columns: tuple[RecordColumn, ...], key: tuple[str, ...]
+) -> RowSchema:
+    schema = RowSchema(*name, tuple([each.column for each in columns]))
+    try:
+        indexes = tuple([schema.index[column] for column in key])
+    except KeyError as error:
+        raise DataError(
+            f"the record's key names {error}, which is no column of the row", hint=_KEY_HINT
+        ) from error
+    return RowSchema(*name, schema.columns, indexes)
+
+
+def _row(columns: tuple[RecordColumn, ...], image: object) -> Row:
+    if not isinstance(image, dict):
+        raise DataError("a row of Debezium that is no object")
+    row = cast("dict[str, Any]", image)
+    return tuple([_value(column, row) for column in columns])
+
+
+def _value(column: RecordColumn, row: dict[str, Any]) -> Value:
+    name = column.column.name
+    if name not in row:
+        return ABSENT
+    value = row[name]
+    if value is None:
+        if column.null:
+            raise DataError(f"null, which {column.null}", hint=column.hint, column=name)
+        return None
+    try:
+        return column.read(value)
+    except (ValueError, OverflowError) as error:
+        raise DataError(f"a value cannot be decoded: {error}", column=name) from error
