@@ -58,6 +58,4 @@ def ddl_header(statement: str, schema: str, table: str, seconds: int) -> RecordH
         raise DataError(f"DDL that names no schema for its table: {statement[:200]}")
     if tables and not table:
         schema, table = tables[0]
-    return RecordHeader(
-        EntryKind.DDL, seconds, schema, table, operation="DDL", statement=statement
-    )
+    return RecordHeader(EntryKind.DDL, seconds, schema, table, operation="DDL", statement=statement)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, NoReturn, cast
+from typing import Any, Final, NamedTuple, cast
 
 from setl.codec.debezium.reading import values
 from setl.codec.debezium.reading.values import Read
@@ -29,6 +29,7 @@ _BYTES: Final = frozenset(
 _DECIMALS: Final = ("DECIMAL", "NUMERIC", "DEC", "FIXED")
 _DECIMAL_HINT: Final = "Set the connector's `decimal.handling.mode` to precise or string"
 _BINARY_HINT: Final = "Set the connector's `binary.handling.mode` to bytes"
+_OTHERWISE: Final = "Leave the column out with the connector's `column.exclude.list`"
 _TIME_HINT: Final = "Set the connector's `time.precision.mode` to adaptive_time_microseconds"
 
 
@@ -78,13 +79,14 @@ def _field(given: object) -> _Field:
     if isinstance(given, dict):
         field = cast("dict[str, Any]", given)
         name, type_ = field.get("field"), field.get("type")
-        parameters, meaning = field.get("parameters") or {}, field.get("name") or ""
+        parameters: object = field.get("parameters") or {}
         if isinstance(name, str) and isinstance(type_, str) and isinstance(parameters, dict):
-            return _Field(name, type_, str(meaning), cast("dict[str, Any]", parameters))
+            meaning = str(field.get("name") or "")
+            return _Field(name, type_, meaning, cast("dict[str, Any]", parameters))
     raise DataError("the schema of a record of Debezium cannot be understood")
 
 
-def _column(field: _Field) -> RecordColumn:
+def _column(field: _Field) -> RecordColumn:  # noqa: PLR0911 - a list of types
     if field.meaning:
         return _named(field)
     if field.type in ("int8", "int16", "int32", "int64"):
@@ -94,18 +96,20 @@ def _column(field: _Field) -> RecordColumn:
         return _plain(field, kind, values.truth)
     if field.type in ("float", "double"):
         if field.source.startswith(_DECIMALS):
-            _refuse(field, "a DECIMAL as a floating-point number, which rounds it", _DECIMAL_HINT)
+            raise _refused(
+                field, "a DECIMAL as a floating-point number, which rounds it", _DECIMAL_HINT
+            )
         width = 4 if field.type == "float" else 8
         return RecordColumn(Column(field.name, Kind.FLOAT, width=width), values.floating)
     if field.type == "string":
         if field.source.startswith(_DECIMALS):
             return _plain(field, Kind.DECIMAL, values.written_decimal)
         if field.source in _BYTES:
-            _refuse(field, "bytes as text, and not in which way", _BINARY_HINT)
+            raise _refused(field, "bytes as text, and not in which way", _BINARY_HINT)
         return RecordColumn(Column(field.name, Kind.TEXT), values.text)
     if field.type == "bytes":
         return _plain(field, Kind.BINARY, values.binary)
-    _refuse(field, f"a value of the type {field.type}", "")
+    raise _refused(field, f"a value of the type {field.type}", _OTHERWISE)
 
 
 def _integer(field: _Field) -> RecordColumn:
@@ -130,10 +134,8 @@ def _named(field: _Field) -> RecordColumn:
     if meaning in (f"{_CONNECT}Timestamp", f"{_CONNECT}Time"):
         return _milliseconds(field)
     if meaning == f"{_TIME}NanoTimestamp":
-        _refuse(field, "nanoseconds, which only reach from 1677 to 2262", _TIME_HINT)
-    if meaning == f"{_DATA}VariableScaleDecimal":
-        _refuse(field, "a value of another connector's type", "")
-    _refuse(field, f"a value of the type {meaning}", "")
+        raise _refused(field, "nanoseconds, which only reach from 1677 to 2262", _TIME_HINT)
+    raise _refused(field, f"a value of the type {meaning}", _OTHERWISE)
 
 
 def _decimal(field: _Field) -> RecordColumn:
@@ -141,7 +143,7 @@ def _decimal(field: _Field) -> RecordColumn:
         scale = int(field.parameters.get("scale", ""))
         precision = int(field.parameters.get("connect.decimal.precision", 0))
     except (TypeError, ValueError):
-        _refuse(field, "a Decimal without its scale", "")
+        raise _refused(field, "a Decimal without its scale", _OTHERWISE) from None
     if "UNSIGNED" in field.source and field.source.startswith("BIGINT"):
         column = Column(field.name, Kind.INTEGER, unsigned=True, binary_order=True)
         read = values.decimal_reader(0)
@@ -159,7 +161,7 @@ def _milliseconds(field: _Field) -> RecordColumn:
     except (TypeError, ValueError):
         digits = 6
     if digits > _MILLISECONDS:
-        _refuse(field, "milliseconds of what may have microseconds", _TIME_HINT)
+        raise _refused(field, "milliseconds of what may have microseconds", _TIME_HINT)
     if field.meaning == f"{_CONNECT}Timestamp":
         return _plain(field, Kind.DATETIME, values.moment_reader(1000))
     column = Column(field.name, Kind.TIME, binary_order=True)
@@ -194,7 +196,7 @@ _PLAIN: Final[dict[str, tuple[Kind, Read]]] = {
 }
 
 
-def _refuse(field: _Field, what: str, hint: str) -> NoReturn:
-    raise DataError(
+def _refused(field: _Field, what: str, hint: str) -> DataError:
+    return DataError(
         f"records of Debezium write {what}", hint=hint, column=field.name, type=field.source
     )

@@ -75,9 +75,8 @@ class Envelopes:
         schema = whole.get("schema")
         if set(whole) == {"schema", "payload"} and (schema is None or isinstance(schema, dict)):
             said = _object(whole["payload"])
-            if schema is None:
-                return Parts(None, said)
-            return Parts(cast("dict[str, Any]", schema), said, repr(schema).encode())
+            known = None if schema is None else cast("dict[str, Any]", schema)
+            return Parts(known, said, b"" if known is None else repr(known).encode())
         return Parts(None, whole)
 
 

@@ -63,9 +63,10 @@ class DebeziumRowCodec(JsonRowCodec):
             raise DataError("a record of Debezium without its source", hint=UNWRAPPED)
         source = cast("dict[str, Any]", source)
         name = str(source.get("db")), str(source.get("table"))
+        if schema is None:
+            error = DataError("a record of Debezium without a schema", hint=_NO_SCHEMA)
+            raise error.at(table=".".join(name))
         try:
-            if schema is None:
-                raise DataError("a record of Debezium without a schema", hint=_NO_SCHEMA)
             table = self._table(name, schema, known_by)
             return self._decoded(name, table, self._key_of(key), said)
         except DataError as error:

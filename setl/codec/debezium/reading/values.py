@@ -13,7 +13,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from datetime import UTC, datetime
 from math import isfinite
-from typing import Final, NoReturn, cast
+from typing import Final, cast
 
 from setl.codec.temporal import ZERO_DATETIME, clock_text, date_text, day_text, timestamp_text
 from setl.model.change import Value
@@ -35,7 +35,7 @@ _ISO_TIME: Final = re.compile(
 def whole(value: object) -> int:
     """A whole number."""
     if type(value) is not int:
-        _refuse(value)
+        raise _misfit(value)
     return value
 
 
@@ -48,7 +48,7 @@ def unsigned_64(value: object) -> int:
 def truth(value: object) -> int:
     """A bit that is written as true or false."""
     if type(value) is not bool:
-        _refuse(value)
+        raise _misfit(value)
     return int(value)
 
 
@@ -56,13 +56,13 @@ def floating(value: object) -> float:
     """A number of four or eight bytes."""
     if type(value) is int or (type(value) is float and isfinite(value)):
         return float(value)
-    _refuse(value)
+    raise _misfit(value)
 
 
 def text(value: object) -> str:
     """Text, and labels."""
     if type(value) is not str:
-        _refuse(value)
+        raise _misfit(value)
     return value
 
 
@@ -77,7 +77,7 @@ def decimal_reader(scale: int) -> Read:
     def read(value: object) -> Value:
         data = binary(value)
         if not data:
-            _refuse(value)
+            raise _misfit(value)
         return decimal_text(int.from_bytes(data, "big", signed=True), scale)
 
     return read
@@ -99,7 +99,7 @@ def written_decimal(value: object) -> str:
     """A decimal in text."""
     number = text(value)
     if _DECIMAL.fullmatch(number) is None:
-        _refuse(value)
+        raise _misfit(value)
     return number
 
 
@@ -112,7 +112,7 @@ def date(value: object) -> str:
     """Days since 1970."""
     days = whole(value)
     if not _FIRST_DAY <= days <= _LAST_DAY:
-        _refuse(value)
+        raise _misfit(value)
     return day_text(days)
 
 
@@ -123,7 +123,7 @@ def moment_reader(per_second: int) -> Read:
     def read(value: object) -> Value:
         seconds, parts = divmod(whole(value), per_second)
         if not _FIRST_DAY * _DAY <= seconds < (_LAST_DAY + 1) * _DAY:
-            _refuse(value)
+            raise _misfit(value)
         return _moment(seconds, parts * micros)
 
     return read
@@ -144,7 +144,7 @@ def time_reader(per_second: int) -> Read:
         seconds, parts = divmod(abs(number), per_second)
         micros, lost = divmod(parts * 1_000_000, per_second)
         if lost or seconds > _LONGEST_TIME:
-            _refuse(value)
+            raise _misfit(value)
         minutes, second = divmod(seconds, 60)
         hour, minute = divmod(minutes, 60)
         return f"{'-' if number < 0 else ''}{clock_text(hour, minute, second)}.{micros:06d}"
@@ -156,7 +156,7 @@ def iso_date(value: object) -> str:
     """A date in text, with a zone that says nothing."""
     found = _ISO_DATE.fullmatch(text(value))
     if found is None:
-        _refuse(value)
+        raise _misfit(value)
     return date_text(*map(int, found.groups()))
 
 
@@ -164,7 +164,7 @@ def iso_moment(value: object) -> str:
     """DATETIME in text, with a zone that says nothing."""
     found = _ISO_MOMENT.fullmatch(text(value))
     if found is None or found[8] not in (None, "Z", "+00:00"):
-        _refuse(value)
+        raise _misfit(value)
     year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
     clock = clock_text(hour, minute, second)
     return f"{date_text(year, month, day)} {clock}.{_micros(found[7], value):06d}"
@@ -174,7 +174,7 @@ def iso_time(value: object) -> str:
     """A time of day in text."""
     found = _ISO_TIME.fullmatch(text(value))
     if found is None:
-        _refuse(value)
+        raise _misfit(value)
     hour, minute, second = (int(part or 0) for part in found.groups()[:3])
     return f"{clock_text(hour, minute, second)}.{_micros(found[4], value):06d}"
 
@@ -186,7 +186,7 @@ def zoned(value: object) -> str:
     """
     found = _ISO_MOMENT.fullmatch(text(value))
     if found is None or found[8] is None:
-        _refuse(value)
+        raise _misfit(value)
     year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
     at = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     seconds = int(at.timestamp()) - _offset(found[8])
@@ -204,30 +204,30 @@ def _offset(zone: str) -> int:
 def _micros(fraction: str | None, value: object) -> int:
     digits = (fraction or "").ljust(6, "0")
     if digits[6:].strip("0"):
-        _refuse(value)  # a part of a microsecond, which MySQL does not have
+        raise _misfit(value)  # a part of a microsecond, which MySQL does not have
     return int(digits[:6])
 
 
 def geometry(value: object) -> bytes:
     """Well-known binary with its SRID, which is 0 where none is said."""
     if not isinstance(value, dict):
-        _refuse(value)
+        raise ValueError("a shape that is no object")  # noqa: TRY004 - one kind of error for all
     parts = cast("dict[str, object]", value)
     srid = parts.get("srid")
     shape = binary(parts.get("wkb"))
     if not shape:
-        _refuse(value)
+        raise ValueError("a shape without its bytes")
     return struct.pack("<I", 0 if srid is None else whole(srid)) + shape
 
 
 def vector(value: object) -> bytes:
     """VECTOR: its numbers, of four bytes each."""
     if not isinstance(value, list):
-        _refuse(value)
+        raise ValueError("a vector that is no list")  # noqa: TRY004 - one kind of error for all
     numbers = cast("list[object]", value)
     return struct.pack(f"<{len(numbers)}f", *map(floating, numbers))
 
 
-def _refuse(value: object) -> NoReturn:
+def _misfit(value: object) -> ValueError:
     shown = repr(value)
-    raise ValueError(f"{shown[:60]}{'…' if len(shown) > 60 else ''} is none of its type")
+    return ValueError(f"{shown[:60]}{'…' if len(shown) > 60 else ''} is none of its type")
