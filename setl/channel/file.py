@@ -43,6 +43,7 @@ from setl.channel.rules.pipelines import (
     wrong_load,
     wrong_load_limits,
     wrong_relay,
+    wrong_return,
 )
 from setl.channel.rules.tables import wrong_pair, wrong_policies, wrong_rereads, wrong_unchanged
 from setl.channel.text.problems import Path
@@ -267,6 +268,7 @@ class ChannelFile(StrictModel):
         """Pipelines have names of their own, and at one server ids of their own."""
         yield from shared_checkpoints([part(each) for each in items(raw.get("pipelines"))])
         yield from wrong_pair(raw)
+        yield from wrong_return([part(each) for each in items(raw.get("pipelines"))])
         yield from wrong_verification(raw)
         names: dict[str, int] = {}
         readers: dict[tuple[str, str, str], int] = {}

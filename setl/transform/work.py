@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 from setl.channel.routes.routing import Router
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
+from setl.codec.canal.reading.rows import CanalRowCodec
+from setl.codec.debezium.reading.rows import DebeziumRowCodec
 from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.row_codec import RowCodec
 from setl.errors import DataError
@@ -108,8 +110,13 @@ def codec_named(name: str) -> RowCodec:
     """
     codec = _codecs.get(name)
     if codec is None:
-        if name == "binlog":
+        format_, _, zone = name.partition(" ")
+        if format_ == "binlog":
             codec = BinlogRowCodec()
+        elif format_ == "debezium":
+            codec = DebeziumRowCodec()
+        elif format_ == "canal":
+            codec = CanalRowCodec(zone)
         else:
             codec = DtsRowCodec(logical_names=name != _PHYSICAL)
         _codecs[name] = codec

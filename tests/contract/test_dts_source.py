@@ -264,7 +264,7 @@ def test_dts_what_is_no_record_is_an_error_after_what_came_before(dts):
         assert type(error) is FatalError
         assert "not a DTS record" in str(error)
         assert f"{dts.topic}[0]@5" in str(error)
-        assert "`setl position reset PIPELINE --to 5`" in error.hint
+        assert "`setl position reset PIPELINE --to 6`" in error.hint
 
 
 def test_dts_a_missing_topic_or_partition_is_a_matter_of_configuration(dts):

@@ -90,6 +90,15 @@ def _binlog_file(value: str) -> str:
     return "must be the name of a binlog file, such as mysql-bin.000003"
 
 
+def _time_zone(value: str) -> str:
+    found = re.fullmatch(r"[+-](\d\d):(\d\d)", value)
+    if found is not None:
+        return "" if int(found[1]) < 15 and int(found[2]) < 60 else "must be within 15 hours of UTC"
+    if re.fullmatch(r"[A-Za-z]+([/_+-][A-Za-z0-9]+)*", value):
+        return ""
+    return "must be a time zone, such as +08:00 or Asia/Shanghai"
+
+
 def _seconds_since_1970(value: int) -> int:
     if value > 100_000_000_000:
         raise problem("must be in seconds since 1970, not in milliseconds")
@@ -135,6 +144,7 @@ Url = Annotated[
 Text = Annotated[str, _unless_reference(_not_blank), Field(min_length=1)]
 PythonFunction = Annotated[str, _unless_reference(_python_function)]
 BinlogFile = Annotated[str, _unless_reference(_binlog_file)]
+TimeZone = Annotated[str, _unless_reference(_time_zone)]
 UnixTime = Annotated[int, Field(ge=0), AfterValidator(_seconds_since_1970)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 _Long = Annotated[float, Field(ge=1, le=366 * 86_400)]

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag
 from typing_extensions import override
 
-from setl.channel.fields.checks import Broker, KafkaSetting, Text, UnixTime
+from setl.channel.fields.checks import Broker, KafkaSetting, Text, TimeZone, UnixTime
 from setl.channel.fields.endpoint import Database, SourceConfig, TargetConfig
 from setl.channel.fields.field_descriptions import CREDENTIAL, KAFKA_SSL_CA, USER
 from setl.channel.fields.kafka_settings import (
@@ -64,8 +64,15 @@ class KafkaSource(SourceConfig):
     has_signs: ClassVar[bool] = False
 
     type: Literal["kafka"] = Field(description="Kafka.")
-    format: Literal["dts"] = Field(
-        default="dts", description="Format of the records. dts: Alibaba DTS, as a relay writes it."
+    format: Literal["dts", "debezium", "canal"] = Field(
+        default="dts",
+        description="Format of the records. dts: Alibaba DTS, as a relay writes it. debezium: JSON"
+        " with schemas, of the connectors for MySQL and MariaDB. canal: flat messages.",
+    )
+    time_zone: TimeZone | None = Field(
+        default=None,
+        description="Time zone of Canal's JVM, in which it writes TIMESTAMP values: +08:00, or a"
+        " name such as Asia/Shanghai. Needed for tables with TIMESTAMP columns.",
     )
     brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")
     topic: Text = Field(description="Topic to read.")
@@ -122,7 +129,14 @@ class KafkaSource(SourceConfig):
     @property
     @override
     def codec(self) -> str:
+        if self.format != "dts":
+            return f"{self.format} {self.time_zone}" if self.time_zone else self.format
         return "dts" if self.logical_names else "dts-physical"
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether each record is a change of its own: no transactions, and no marks in them."""
+        return self.format != "dts"
 
     @property
     @override
@@ -159,6 +173,8 @@ class KafkaSource(SourceConfig):
             yield ("user",), "is required where there is a password"
         if raw.get("logical_names") is not None and raw.get("format", "dts") != "dts":
             yield ("logical_names",), "means nothing without `format: dts`"
+        if raw.get("time_zone") is not None and raw.get("format") != "canal":
+            yield ("time_zone",), "means nothing without `format: canal`"
         for name in part(raw.get("kafka")):
             plain = str(name).replace(".", "_")
             if plain in OWN_OF_CONSUMER:

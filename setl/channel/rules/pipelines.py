@@ -14,6 +14,7 @@ _NOT_A_FILE = (
     " machine, and has to find it"
 )
 _NOT_A_PATH = "must be a path from the root: a node may be started in another folder next time"
+_STAND_ALONE = ("debezium", "canal")  # formats; a raw value may be unhashable
 _RELAY_KEYS = frozenset({"from", "from_", "group"})
 
 
@@ -113,6 +114,30 @@ def shared_checkpoints(pipelines: Sequence[Raw]) -> Iterator[tuple[Path, str]]:
             first = owners.setdefault(claim, i)
             if first != i:
                 yield ("pipelines", i, *path), text.format(first)
+
+
+def wrong_return(pipelines: Sequence[Raw]) -> Iterator[tuple[Path, str]]:
+    """Records that stand alone have no marks: what the channel wrote would come back with them."""
+    targets = [part(pipeline.get("target")) for pipeline in pipelines]
+    sites = [_server(each) if each.get("type") == "mysql" else "" for each in targets]
+    for i, pipeline in enumerate(pipelines):
+        source = part(pipeline.get("source"))
+        if source.get("format") not in _STAND_ALONE or not sites[i]:
+            continue
+        origin = _server(part(source.get("database")))
+        others = {site for site in sites if site not in ("", sites[i])}
+        if origin in others if origin else others:
+            reason = (
+                f"cannot be {source['format']} where another pipeline of the channel may write to"
+                " the same database, since these records have no marks by which a channel knows"
+                " its own changes; use `type: mysql`, or name the `database` if it is another one"
+            )
+            yield ("pipelines", i, "source", "format"), reason
+
+
+def _server(database: Raw) -> str:
+    """Host and port of a database, "" if there is none."""
+    return f"{database.get('host')}:{database.get('port', 3306)}" if database else ""
 
 
 def wrong_relay(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:

@@ -19,10 +19,10 @@ from setl.systems.seen_record import SeenRecord, Wanted
 
 _FORMS = (
     "Write kafka://HOST:PORT[,HOST:PORT]/TOPIC[/PARTITION] or mysql://USER@HOST[:PORT]; both take "
-    "?ssl_ca=FILE, and Kafka USER@ and ?sid=GROUP as well"
+    "?ssl_ca=FILE, and Kafka USER@, ?sid=GROUP and ?format=debezium or canal as well"
 )
 _OPTIONS = {
-    "kafka": {"ssl_ca", "sid", "mechanism"},
+    "kafka": {"ssl_ca", "sid", "mechanism", "format", "time_zone"},
     "mysql": {"ssl_ca", "server_public_key", "insecure_login"},
 }
 _KAFKA_PATH = re.compile(r"/(?P<topic>[^/]+)(?:/(?P<partition>[0-9]+))?/?")

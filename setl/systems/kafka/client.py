@@ -126,6 +126,14 @@ class TopicClient:
             )
         )
 
+    def offset_since(self, partition: int, seconds: float) -> int | None:
+        """The first offset whose record Kafka dates at or after a time, None if there is none."""
+        wanted = [ConsumerPartition(self._topic, partition, int(max(0.0, seconds) * 1000))]
+        [found] = self._asked(lambda limit: self._consumer.offsets_for_times(wanted, timeout=limit))
+        if found.error is not None:
+            raise translate(found.error, "source")
+        return None if found.offset < 0 else found.offset
+
     def committed(self, partition: int) -> tuple[int, str] | None:
         """The offset and the metadata that the group has committed, if it has.
 

@@ -8,12 +8,14 @@ takes it for granted that an offset holds a record, least of all the last one.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 from typing import NamedTuple
 from zlib import crc32
 
 from setl.clock import Clock
 from setl.codec.dts.header import FULL_LOAD, read_header
+from setl.codec.record_header import HeaderReader
 from setl.errors import DataError, PositionLostError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition
@@ -34,7 +36,8 @@ class SeenRecord(NamedTuple):
         kind: what it is.
         seconds: the source's commit time, 0 for a filler.
         crc: CRC-32 of its value.
-        full_load: whether it is a row of a full load (INIT).
+        full_load: whether it is a row of a full load (INIT), or of another format in which each
+            record stands alone: nothing that lies before it says anything of it.
     """
 
     offset: int
@@ -48,7 +51,13 @@ class PartitionView:
     """Reads here and there in one partition, with a reader that is used for nothing else."""
 
     def __init__(
-        self, reader: TopicReader, partition: TopicPartition, *, timeout: float, clock: Clock
+        self,
+        reader: TopicReader,
+        partition: TopicPartition,
+        *,
+        timeout: float,
+        clock: Clock,
+        headers: HeaderReader | None = None,
     ) -> None:
         """Nothing is asked yet.
 
@@ -57,7 +66,11 @@ class PartitionView:
             partition: the partition, which exists.
             timeout: seconds to wait for any one answer.
             clock: for the limits of waiting.
+            headers: of a format in which each record stands alone; None for DTS.
         """
+        self._see: Callable[[Record], SeenRecord] = _seen
+        if headers is not None:
+            self._see = partial(_seen_alone, headers)
         self._reader = reader
         self._partition = partition
         self._timeout = timeout
@@ -89,6 +102,10 @@ class PartitionView:
             return self.position(offset, seconds)
         crc = before.crc if before.offset == offset - 1 else 0
         return self.position(offset, before.seconds or seconds, crc)
+
+    def written_since(self, seconds: float) -> int | None:
+        """The first offset that Kafka dates at or after a time, None if there is none."""
+        return self._reader.offset_since(self._partition.partition, seconds)
 
     def record(self, offset: int) -> SeenRecord | None:
         """The record at an offset before the partition's end, None if there is none."""
@@ -128,7 +145,7 @@ class PartitionView:
             for record in self._reader.poll(_AT_ONCE, _SLICE):
                 if record.offset >= end:
                     return
-                yield _seen(record)
+                yield self._see(record)
             # Goes beyond what nobody is shown as well.
             offset = self._reader.position(number)
 
@@ -161,6 +178,16 @@ def hints(bounds: Bounds) -> str:
         "which also deletes what only the target has. Or take what is left with `--to earliest` "
         f"({bounds.first}) and compare with `setl verify`. Let the topic keep records longer"
     )
+
+
+def _seen_alone(headers: HeaderReader, record: Record) -> SeenRecord:
+    crc = crc32(record.value or b"")
+    try:
+        header = headers.read(record.key, record.value)
+    except DataError:
+        return SeenRecord(record.offset, EntryKind.HEARTBEAT, 0, crc)
+    alone = header.kind is EntryKind.ROWS
+    return SeenRecord(record.offset, header.kind, header.seconds, crc, alone)
 
 
 def _seen(record: Record) -> SeenRecord:

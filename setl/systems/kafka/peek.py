@@ -23,7 +23,9 @@ from setl.systems.kafka.by_time import SEARCH_SECONDS, first_since
 from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import PartitionView
 from setl.systems.kafka.reader import TopicReader, reader_and_partitions
-from setl.systems.kafka.record import Record, TopicPartition
+from setl.systems.kafka.record import Record
+from setl.systems.kafka.record_describer import StandaloneDescriber
+from setl.systems.kafka.source.search_by_record import first_written_since, partition_view
 from setl.systems.seen_record import UNREADABLE, SeenRecord, Wanted
 
 _SLICE = 0.5  # seconds that one poll may take
@@ -148,7 +150,8 @@ class TopicPeek:
             return start.offset
         if isinstance(start, TimestampStart):
             deadline = self._clock.monotonic() + SEARCH_SECONDS
-            found = first_since(self._view(partition), bounds, start.timestamp, deadline)
+            search = first_written_since if self._config.stands_alone else first_since
+            found = search(self._view(partition), bounds, start.timestamp, deadline)
             return bounds.end if found is None else found.offset
         return bounds.first if start == "earliest" else bounds.end
 
@@ -156,7 +159,8 @@ class TopicPeek:
         self, starts: dict[int, int], ends: dict[int, int] | None
     ) -> Iterator[SeenRecord | None]:
         """Records from `starts` on, up to `ends` or for ever."""
-        describer = RecordDescriber(self._config)
+        alone = self._config.stands_alone
+        describe = (StandaloneDescriber if alone else RecordDescriber)(self._config).describe
         reader, clock = self._open, self._clock
         reader.seek(starts)
         silent = unasked = 0.0
@@ -168,7 +172,7 @@ class TopicPeek:
             spent = clock.monotonic() - began
             for record in found:
                 if ends is None or record.offset < ends[record.partition]:
-                    yield describer.describe(record)
+                    yield from describe(record)
             if found:
                 silent = unasked = 0.0
                 continue
@@ -192,8 +196,9 @@ class TopicPeek:
         return {partition: self._open.bounds(partition) for partition in self._partitions}
 
     def _view(self, partition: int) -> PartitionView:
-        position = TopicPartition(self._config.topic, partition)
-        return PartitionView(self._open, position, timeout=self._timeout, clock=self._clock)
+        return partition_view(
+            self._config, self._open, partition, timeout=self._timeout, clock=self._clock
+        )
 
     @property
     def _open(self) -> TopicReader:
@@ -221,8 +226,11 @@ class RecordDescriber:
         self._codec = DtsRowCodec(logical_names=config.logical_names)
         self._gtids: dict[int, str] = {}
 
-    def describe(self, record: Record) -> SeenRecord:
+    def describe(self, record: Record) -> Sequence[SeenRecord]:
         """One record. Never fails: what cannot be read is shown so."""
+        return (self._described(record),)
+
+    def _described(self, record: Record) -> SeenRecord:
         value: bytes = record.value or b""
         headers = record.headers
         envelope: Envelope | None = None

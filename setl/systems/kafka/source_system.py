@@ -27,6 +27,7 @@ from setl.systems.finding import Report
 from setl.systems.kafka.checkpoints import KafkaCheckpointStore
 from setl.systems.kafka.peek import TopicPeek
 from setl.systems.kafka.preflight.mark_probe import check_marks_arrive
+from setl.systems.kafka.preflight.records import check_records
 from setl.systems.kafka.preflight.source import check_commits, check_kafka_source
 from setl.systems.kafka.source.access import PartitionAccess
 from setl.systems.kafka.source.group import GroupMembership
@@ -209,5 +210,7 @@ class KafkaSourceSystem(SourceSystem):
             with report.failing():
                 check_tables(check, server, report)
                 check_threads_running(server, check.pipeline, report, reads_binlog=False)
-        if check.comes_back:
+        if self._config.stands_alone:
+            check_records(self._config, check, report)
+        elif check.comes_back:
             check_marks_arrive(self._config, report, probe=check.probe)

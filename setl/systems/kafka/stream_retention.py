@@ -49,16 +49,22 @@ def topic_retention(config: KafkaSource, position: KafkaPosition) -> StreamReten
     )
 
 
-def _retention(settings: Mapping[str, Any], topic: str) -> float | None:
-    """Seconds for which the topic keeps records; None if it keeps all, or does not tell."""
+def topic_setting(settings: Mapping[str, Any], topic: str, name: str) -> str:
+    """A setting of a topic, "" if it has none or does not tell."""
     try:
         admin = AdminClient(admin_settings(settings), logger=_log)
         asked = admin.describe_configs(
             [ConfigResource(ResourceType.TOPIC, topic)], request_timeout=_TIMEOUT
         )
         (entries,) = (answer.result() for answer in asked.values())
-        entry = entries.get("retention.ms")
-        milliseconds = int(entry.value) if entry is not None and entry.value else -1
+        entry = entries.get(name)
+        return str(entry.value or "") if entry is not None else ""
     except (KafkaException, ValueError):
-        return None
+        return ""
+
+
+def _retention(settings: Mapping[str, Any], topic: str) -> float | None:
+    """Seconds for which the topic keeps records; None if it keeps all, or does not tell."""
+    value = topic_setting(settings, topic, "retention.ms")
+    milliseconds = int(value) if value.isdigit() else -1
     return milliseconds / 1000 if milliseconds >= 0 else None

@@ -6,11 +6,9 @@ from setl.channel.fields.kafka_endpoints import KafkaSource, OffsetStart, Timest
 from setl.clock import SystemClock
 from setl.errors import PositionLostError, SetlError, TransientError
 from setl.systems.finding import Report
-from setl.systems.kafka.by_time import SEARCH_SECONDS, position_at_time
-from setl.systems.kafka.partition import PartitionView
 from setl.systems.kafka.reader import TopicReader, check_single, open_reader, reader_and_partitions
-from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.settings import source_settings
+from setl.systems.kafka.source.search_by_record import topic_search
 from setl.systems.kafka.tls import check_transport
 
 _TIMEOUT = 5.0
@@ -79,10 +77,8 @@ def _check_topic(
         return
     if source.mode == "subscribe":
         check_single(partitions)
-    clock = SystemClock()
-    location = TopicPartition(source.topic, source.partition)
-    view = PartitionView(reader, location, timeout=_TIMEOUT, clock=clock)
-    bounds = view.bounds()
+    search = topic_search(source, reader, timeout=_TIMEOUT, clock=SystemClock())
+    bounds = search.bounds()
     if isinstance(source.start, OffsetStart):
         if not bounds.first <= source.start.offset <= bounds.end:
             report.error(
@@ -94,9 +90,8 @@ def _check_topic(
             return
     elif isinstance(source.start, TimestampStart):
         # As the source itself will look for it.
-        deadline = clock.monotonic() + SEARCH_SECONDS
         try:
-            position_at_time(view, bounds, source.start.timestamp, deadline)
+            search.at_time(source.start.timestamp)
         except PositionLostError as error:
             report.error(
                 f"`start` names a time that is not there: {error.message}",

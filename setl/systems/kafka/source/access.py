@@ -11,6 +11,7 @@ from setl.errors import ConfigurationError, SetlError
 from setl.systems.kafka.reader import TopicReader, check_single, reader_and_partitions
 from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.source.search import TopicSearch
+from setl.systems.kafka.source.search_by_record import topic_search
 
 
 class PartitionAccess:
@@ -59,7 +60,7 @@ class PartitionAccess:
 
     def search(self, reader: TopicReader) -> TopicSearch:
         """Looks positions up with a reader."""
-        return TopicSearch(reader, self.partition, timeout=self._timeout, clock=self._clock)
+        return topic_search(self._config, reader, timeout=self._timeout, clock=self._clock)
 
     @contextmanager
     def placing(self) -> Generator[None]:

@@ -28,8 +28,6 @@ from setl.systems.kafka.by_time import (
 )
 from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import PartitionView, SeenRecord, expired, hints
-from setl.systems.kafka.reader import TopicReader
-from setl.systems.kafka.record import TopicPartition
 
 # Seconds to go back from the time of the last applied record. Clocks differ and a source may
 # deliver transactions a little out of order; and reading must begin between two transactions,
@@ -42,20 +40,16 @@ _FURTHEST: Final = 1 << 20  # offsets that are looked at for the record before t
 
 
 class TopicSearch:
-    """Looks positions up in one partition, with a reader that is used for nothing else."""
+    """Looks positions up in one partition."""
 
-    def __init__(
-        self, reader: TopicReader, partition: TopicPartition, *, timeout: float, clock: Clock
-    ) -> None:
+    def __init__(self, view: PartitionView, clock: Clock) -> None:
         """Nothing is asked yet.
 
         Args:
-            reader: of the partition's topic.
-            partition: the partition, which exists.
-            timeout: seconds to wait for any one answer.
+            view: of the partition, with a reader that is used for nothing else.
             clock: for the limit of a search.
         """
-        self._view = PartitionView(reader, partition, timeout=timeout, clock=clock)
+        self._view = view
         self._clock = clock
 
     def bounds(self) -> Bounds:
@@ -92,7 +86,7 @@ class TopicSearch:
         objection = objection or self._objection(position, bounds)
         if not objection:
             return position
-        return self._by_time(position, objection, bounds)
+        return self.by_time(position, objection, bounds)
 
     def objection(self, position: KafkaPosition) -> str:
         """Why a position is another one than when it was read, in words.
@@ -114,14 +108,15 @@ class TopicSearch:
             return ""
         return f"another record than the one that was read stands before {offset}"
 
-    def _by_time(self, position: KafkaPosition, objection: str, bounds: Bounds) -> KafkaPosition:
+    def by_time(self, position: KafkaPosition, objection: str, bounds: Bounds) -> KafkaPosition:
+        """Where to go on instead of a position to which there is an objection; see `resume`."""
         applied = position.timestamp
         if not applied:
-            raise _lost(position, objection, "the position has no time to look for", bounds)
+            raise lost(position, objection, "the position has no time to look for", bounds)
         deadline = self._deadline()
         last = newest(self._view, bounds, deadline)
         if last is None:
-            raise _lost(position, objection, "the topic is empty", bounds)
+            raise lost(position, objection, "the topic is empty", bounds)
         # A topic that has not come as far as the position yet has nothing of its time.
         wanted = min(applied, last.seconds)
         tried: set[int] = set()
@@ -136,7 +131,7 @@ class TopicSearch:
             found = self._boundary(start, bounds.end, applied, deadline)
             if found is not None:
                 return found
-        raise _lost(position, objection, f"nothing in it is older than {utc(applied)}", bounds)
+        raise lost(position, objection, f"nothing in it is older than {utc(applied)}", bounds)
 
     def _boundary(self, start: int, end: int, before: int, deadline: float) -> KafkaPosition | None:
         """The first position between two transactions, from `start` on and of before a time."""
@@ -164,9 +159,8 @@ def moved_reason(known: KafkaOrigin | None, found: KafkaOrigin) -> str:
     return ""
 
 
-def _lost(
-    position: KafkaPosition, objection: str, reason: str, bounds: Bounds
-) -> PositionLostError:
+def lost(position: KafkaPosition, objection: str, reason: str, bounds: Bounds) -> PositionLostError:
+    """The final error that a position is another one, and cannot be found (I8)."""
     return PositionLostError(
         f"{position} is not the position it was: {objection}. It cannot be found by time: "
         f"{reason}; "

@@ -23,11 +23,13 @@ from setl.model.entry import Entry
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
 from setl.select.source import Blocked, PassesBy, absorbs_nothing
 from setl.systems.kafka.client import Bounds
+from setl.systems.kafka.formats import header_reader
 from setl.systems.kafka.partition import expired, never_written
 from setl.systems.kafka.reader import TopicReader
 from setl.systems.kafka.source.access import PartitionAccess
 from setl.systems.kafka.source.entries import RecordEntries
 from setl.systems.kafka.source.group import GroupMembership
+from setl.systems.kafka.source.record_entries import Entries, StandaloneEntries
 from setl.systems.kafka.source.row_chunks import Mixing
 from setl.systems.kafka.source.search import TopicSearch, moved_reason
 from setl.systems.kafka.source.standing import NoProgress
@@ -80,6 +82,7 @@ class DtsKafkaSource:
             mixing: see `RecordEntries`.
         """
         self._config = config
+        self._headers = header_reader(config)
         self._mixing = mixing
         self._timeout = timeout
         self._clock = clock or SystemClock()
@@ -261,8 +264,10 @@ class DtsKafkaSource:
         """See `Source.shared`."""
         return False
 
-    def _from(self, position: KafkaPosition) -> RecordEntries:
+    def _from(self, position: KafkaPosition) -> Entries:
         """What is remembered from record to record, from a position on."""
+        if self._headers is not None:
+            return StandaloneEntries(self._partition, self._origin, position, self._headers)
         logical_names = self._config.logical_names
         return RecordEntries(
             self._partition,
@@ -351,7 +356,8 @@ class DtsKafkaSource:
         if error is not None:
             failure = error
             if isinstance(error, DataError):
-                behind = error.where.get("position", "").rpartition("@")[2]
+                offset = error.where.get("position", "").rpartition("@")[2]
+                behind = str(int(offset) + 1) if offset.isdigit() else "OFFSET"
                 hint = ". ".join(filter(None, (error.hint, _PAST.format(behind))))
                 failure = FatalError(error.message, hint=hint, **error.where)
                 failure.__cause__ = error

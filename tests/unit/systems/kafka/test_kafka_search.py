@@ -6,6 +6,7 @@ import pytest
 
 from setl.errors import ConfigurationError, PositionLostError, TransientError
 from setl.model.position import KafkaOrigin, KafkaPosition
+from setl.systems.kafka.partition import PartitionView
 from setl.systems.kafka.source.search import TopicSearch, moved_reason
 from tests.unit.codec.dts_records import record
 from tests.unit.select.fakes import ManualClock
@@ -26,7 +27,8 @@ STREAM = stream(range(100))
 
 
 def search(topic, clock=None):
-    return TopicSearch(topic, PARTITION, timeout=2.0, clock=clock or ManualClock())
+    clock = clock or ManualClock()
+    return TopicSearch(PartitionView(topic, PARTITION, timeout=2.0, clock=clock), clock)
 
 
 def left(number, origin: KafkaOrigin | None = ONE, **changes):
