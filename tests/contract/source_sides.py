@@ -24,6 +24,7 @@ from setl.systems.mysql.connection import MysqlEndpoint
 from tests.databases import EACH
 from tests.families import Pair
 from tests.runs import single
+from tests.unit.codec.json_records import canal, debezium
 from tests.waiting import eventually
 
 FIXTURES = Path(__file__).parent.parent / "unit" / "data" / "dts"
@@ -52,11 +53,28 @@ def dts_records():
     return found
 
 
-class BinlogSide:
+class Side:
+    """What all have in common.
+
+    Attributes:
+        transaction: what `kinds` says of a transaction of two rows.
+    """
+
+    def kinds(self, entries):
+        """Letters of entries."""
+        return kinds(entries)
+
+    def comparable(self, entries):
+        """Entries as far as they are the same when they are read again."""
+        return comparable(entries)
+
+
+class BinlogSide(Side):
     """A database of its own on a server, whose binlog is read."""
 
     lost = BinlogPosition("binlog.000000", 4)
     crash = "kill"
+    transaction = "BRRC"
 
     def __init__(self, server, shared=None):
         self.server = server
@@ -119,10 +137,11 @@ class BinlogSide:
             source.close()
 
 
-class DtsSide:
+class DtsSide(Side):
     """A topic of its own on a broker."""
 
     crash = "stop"  # the embedded broker forgets what it has not yet written down
+    transaction = "BRRC"
 
     def __init__(self, server):
         self.server = server
@@ -160,6 +179,56 @@ class DtsSide:
         for source in self.sources:
             source.close()
         self.producer.close(0)
+
+
+class DebeziumSide(DtsSide):
+    """A topic in which each record stands alone.
+
+    How many of them a COMMIT follows depends on how many came at once, so only rows are compared.
+    """
+
+    transaction = "RR"
+    format = "debezium"
+
+    def write(self, transactions=1, rows=2, at=None):
+        self.send(*[self.row(number) for number in range(rows)] * transactions, at=at)
+
+    def row(self, number):
+        """The value of a record of a row."""
+        return debezium("c", after={"id": number})
+
+    def config(self, start: Any = "latest", **more):
+        return super().config(start, **{"format": self.format, **more})
+
+    def kinds(self, entries):
+        return "".join(letter for letter in kinds(entries) if letter == "R")
+
+    def comparable(self, entries):
+        return comparable([e for e in entries if e.kind is EntryKind.ROWS])
+
+    def send(self, *values, at=None):
+        beat = b'{"ts_ms":1700000000000}'
+        super().send(
+            *[beat if v == self.records[EntryKind.HEARTBEAT] else v for v in values], at=at
+        )
+
+
+class CanalSide(DebeziumSide):
+    """A topic of flat messages."""
+
+    format = "canal"
+
+    def row(self, number):
+        return canal("INSERT", [{"id": str(number)}])
+
+    def send(self, *values, at=None):
+        beat = canal("QUERY", None)
+        DtsSide.send(
+            self, *[beat if v == self.records[EntryKind.HEARTBEAT] else v for v in values], at=at
+        )
+
+
+STANDALONE = {"debezium": DebeziumSide, "canal": CanalSide}
 
 
 def endpoint(server, **more):

@@ -14,10 +14,10 @@ from setl.systems.mysql.binlog.shared_reader import SharedReaders
 from setl_embedded import Kafka
 from tests.contract.source_sides import (
     SHARED,
+    STANDALONE,
     BinlogSide,
     DtsSide,
     Shared,
-    comparable,
     kinds,
     read_rows,
     until_error,
@@ -28,7 +28,7 @@ from tests.runs import single
 from tests.waiting import eventually
 
 
-@pytest.fixture(params=[*EACH, *SHARED, "dts"])
+@pytest.fixture(params=[*EACH, *SHARED, "dts", *STANDALONE])
 def side(request):
     if isinstance(request.param, Pair):
         made = BinlogSide(request.getfixturevalue("databases").site(request.param, 0))
@@ -36,7 +36,7 @@ def side(request):
         server = request.getfixturevalue("databases").site(request.param.pair, 0)
         made = BinlogSide(server, SharedReaders())
     else:
-        made = DtsSide(request.getfixturevalue("kafka"))
+        made = STANDALONE.get(request.param, DtsSide)(request.getfixturevalue("kafka"))
     yield made
     made.close()
 
@@ -60,7 +60,7 @@ def test_entries_come_in_order_with_their_positions(side):
     source = side.source()
     source.open(side.origin)
     entries = read_rows(source, 6)
-    assert kinds(entries) == "BRRC" * 3
+    assert side.kinds(entries) == side.transaction * 3
     orders = [e.position.order for e in entries]
     assert orders == sorted(set(orders))
     assert all(o > side.origin.order for o in orders)
@@ -78,7 +78,7 @@ def test_opened_at_any_boundary_the_rest_is_the_same(side):
     for end in [0, *ends[:-1]]:
         source.open(whole[end - 1].position if end else side.origin)
         rest = read_rows(source, 8 - sum(e.kind is EntryKind.ROWS for e in whole[:end]))
-        assert comparable(rest) == comparable(whole[end:])
+        assert side.comparable(rest) == side.comparable(whole[end:])
 
 
 def test_an_idle_source_returns_nothing_in_time(side):
@@ -137,7 +137,7 @@ def test_latest_is_where_what_comes_next_begins(side):
     side.write()
     later = side.source()
     later.open(latest)
-    assert kinds(read_rows(later, 2)) == "BRRC"
+    assert side.kinds(read_rows(later, 2)) == side.transaction
 
 
 def test_how_far_the_end_is_costs_no_question(side):
@@ -223,7 +223,7 @@ def test_closing_from_another_thread_ends_a_waiting_read(side):
         source.read(1000, 0)
     side.write()
     source.open(side.origin)
-    assert kinds(read_rows(source, 2)) == "BRRC"
+    assert side.kinds(read_rows(source, 2)) == side.transaction
 
 
 def test_no_thread_is_left_behind(side):
@@ -263,7 +263,7 @@ def test_a_server_that_is_gone_is_noticed_and_nothing_is_lost(own, crashed):
         own.server.resume()
     own.write(2)
     source.open(first[-1].position)
-    assert kinds(read_rows(source, 4)) == "BRRC" * 2
+    assert own.kinds(read_rows(source, 4)) == own.transaction * 2
 
 
 # ---- binlog

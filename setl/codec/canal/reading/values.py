@@ -125,7 +125,7 @@ def _zone(name: str) -> tzinfo:
         return timezone(-distance if found[1] == "-" else distance)
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise ConfigurationError(
             f"this machine knows no time zone {name}",
             hint="Correct `time_zone` of the source, write it as +08:00, or install tzdata",

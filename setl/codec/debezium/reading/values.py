@@ -21,6 +21,7 @@ from setl.model.change import Value
 Read = Callable[[object], Value]
 
 _DAY: Final = 86_400
+_YEAR_OF_NONE: Final = 1900  # which no YEAR holds
 _FIRST_DAY, _LAST_DAY = -719_528, 2_932_896  # 0000-01-01 and 9999-12-31
 _LONGEST_TIME: Final = 838 * 3600 + 59 * 60 + 59  # seconds
 _ISO_DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:Z|[+-]00:00)?", re.ASCII)
@@ -64,6 +65,23 @@ def text(value: object) -> str:
     if type(value) is not str:
         raise _misfit(value)
     return value
+
+
+def label(value: object) -> str:
+    """A label, or several.
+
+    The connector knows labels as the source describes them: with a question mark instead of each
+    character beyond the Basic Multilingual Plane.
+    """
+    if "?" in text(value):
+        raise ValueError(f"of the label {value!r:.60} the connector may have lost a character")
+    return text(value)
+
+
+def year(value: object) -> int:
+    """A year; the connector takes that of no year, which is written as 0, for 1900."""
+    number = whole(value)
+    return 0 if number == _YEAR_OF_NONE else number
 
 
 def binary(value: object) -> bytes:

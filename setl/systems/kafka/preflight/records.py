@@ -8,7 +8,7 @@ from setl.channel.fields.kafka_endpoints import KafkaSource
 from setl.channel.routes.routing import Router
 from setl.clock import SystemClock
 from setl.codec.keyed_record import keyed
-from setl.errors import DataError, SetlError
+from setl.errors import SetlError
 from setl.model.entry import EntryKind
 from setl.model.schema import Kind, RowSchema
 from setl.systems.finding import Report
@@ -85,7 +85,7 @@ def _check_rows(
                 continue
             seen.add(table)
             decoded = codec.decode(keyed(record.key, record.value or b""), ())
-        except DataError as error:
+        except SetlError as error:
             report.error(
                 f"the record at {position} cannot be read: {error.at(position=position)}",
                 *([error.hint] if error.hint else []),

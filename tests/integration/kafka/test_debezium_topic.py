@@ -1,0 +1,194 @@
+"""What Debezium wrote to a topic, in MySQL and in an index: as its source had it."""
+
+import json
+import re
+from urllib.request import urlopen
+
+import pytest
+from kafka import KafkaProducer
+
+from setl.channel.reading import parse_channel
+from setl.channel.routes.routing import Router
+from setl.errors import DataError
+from setl.operate.check import check_channel
+from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql
+from tests.integration.record_debezium import shown_rows
+from tests.mysql_servers import is_mariadb
+from tests.unit.codec.debezium_recorded import expected, recorded
+from tests.unit.codec.json_records import canal, debezium, key
+
+ROWS = ("every", "pairs")
+
+
+def send(brokers, topic, *records):
+    """Append records, each a key and a value."""
+    producer = KafkaProducer(bootstrap_servers=brokers, linger_ms=5)
+    for record_key, value in records:
+        producer.send(topic, value, key=record_key, partition=0)
+    producer.flush()
+    producer.close()
+
+
+@pytest.fixture(scope="module")
+def topic(kafka):
+    """Everything that the connector wrote, tombstones and schema changes as well."""
+    name = fresh_name("dbz")
+    send(kafka.brokers, name, *((r.key, r.value) for r in recorded("typical")))
+    return name
+
+
+@pytest.fixture
+def target(site_b):
+    install_system_tables(site_b)
+    schema = fresh_name("dbz")
+    execute(site_b, f"CREATE DATABASE {schema} CHARACTER SET utf8mb4")
+    yield schema
+    execute(site_b, f"DROP DATABASE {schema}")
+
+
+def channel(kafka, topic, target, tables, format_="debezium", **source):
+    given = {
+        "type": "kafka", "format": format_, "brokers": [kafka.brokers], "topic": topic,
+        "start": "earliest", **source,
+    }  # fmt: skip
+    pipeline = {"name": "p", "source": given, "target": target, "tables": tables}
+    return parse_channel({"channel": fresh_name("channel"), "pipelines": [pipeline]})
+
+
+def definition(table, schema, connection):
+    """The source's definition of a table, for a target of either family."""
+    text = expected()[table]["definition"].replace(f"`{table}`", f"{schema}.{table}", 1)
+    if is_mariadb(connection):
+        text = re.sub(r" COLLATE[ =]\w+", "", text)
+    return text
+
+
+def test_rows_are_those_that_the_source_had(kafka, topic, site_b, target, position):
+    with site_b.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'")
+        for table in (*ROWS, "zeros"):
+            cursor.execute(definition(table, target, connection))
+        file = channel(
+            kafka,
+            topic,
+            mysql(site_b),
+            [{"from": f"shop.{table}", "to": f"{target}.{table}"} for table in (*ROWS, "zeros")],
+        )
+        running = position.lead(file)
+        running.applied(1)
+        rows = sum(r.value is not None and b'"op":"' in r.value for r in recorded("typical"))
+        assert rows > 20
+        cut = running.applied(rows - 6)
+        assert cut.rows_total <= rows
+        running.stop()
+        mariadb = is_mariadb(connection)
+        for table in ROWS:
+            wanted = expected()[table]
+            names, found = shown_rows(cursor, target, table)
+            assert names == wanted["columns"]
+            assert len(found) == len(wanted["rows"])
+            differing = [
+                (name, one, two)
+                for given, written in zip(wanted["rows"], found, strict=True)
+                for name, one, two in zip(names, given, written, strict=True)
+                if one != two and not (mariadb and same_json(one, two))
+            ]
+            assert differing == []
+        # What the records do not tell, and what they do.
+        cursor.execute(f"SELECT CAST(d AS CHAR), CAST(sn AS CHAR) FROM {target}.zeros WHERE id = 1")
+        assert cursor.fetchone() == (None, "0000-00-00 00:00:00")
+
+
+def same_json(one, two):
+    """Whether bytes in hexadecimal are the same JSON; a MariaDB stores the text that it gets."""
+    try:
+        return json.loads(bytes.fromhex(one)) == json.loads(bytes.fromhex(two))
+    except (TypeError, ValueError):
+        return False
+
+
+def test_documents_of_records(kafka, elasticsearch, topic, position):
+    index = fresh_name("pairs")
+    file = channel(
+        kafka,
+        topic,
+        {"type": "elasticsearch", "hosts": [elasticsearch.url]},
+        [{"from": "shop.pairs", "to": index, "id": "{a}-{b}"}],
+    )
+    running = position.lead(file)
+    running.applied(7)
+    running.stop()
+    with urlopen(f"{elasticsearch.url}/{index}/_refresh", data=b""):
+        pass
+    with urlopen(f"{elasticsearch.url}/{index}/_search?size=100") as answer:
+        hits = json.load(answer)["hits"]["hits"]
+    found = {hit["_id"]: (hit["_source"]["v"], hit["_source"].get("w")) for hit in hits}
+    assert found.keys() == {"x-4294967295", "yy-1"}
+    assert found["x-4294967295"] == ("snapshot", None)
+    assert found["yy-1"][0] == "one"
+    assert float(found["yy-1"][1]) == 1.5
+
+
+def test_a_table_without_a_key_and_damage_stop_with_a_way_out(
+    kafka, topic, site_b, target, position
+):
+    execute(site_b, f"CREATE TABLE {target}.keyless (v INT, w VARCHAR(10))")
+    tables = [{"from": "shop.keyless", "to": f"{target}.keyless"}]
+    error = position.lead(channel(kafka, topic, mysql(site_b), tables)).ends()
+    assert isinstance(error, DataError) or "key" in str(error)
+    assert "key" in str(error)
+    damaged = fresh_name("dbz")
+    execute(site_b, f"CREATE TABLE {target}.orders (id INT PRIMARY KEY, v BLOB)")
+    tables = [{"from": "shop.orders", "to": f"{target}.orders"}]
+    send(
+        kafka.brokers,
+        damaged,
+        (key(id=1), debezium("c", after={"id": 1, "v": "YQ=="}, fields=BLOB)),
+        (None, b"{"),
+        (key(id=2), debezium("c", after={"id": 2, "v": "Yg=="}, fields=BLOB)),
+    )
+    file = channel(kafka, damaged, mysql(site_b), tables)
+    (finding,) = [f for f in check_channel(file) if f.code == "record-unreadable"]
+    assert f"{damaged}[0]@1" in finding.what
+    error = position.lead(file).ends()
+    assert f"{damaged}[0]@1" in str(error)
+    assert "--to 2`" in error.hint
+    assert execute(site_b, f"SELECT * FROM {target}.orders") == ((1, b"a"),)
+    past = channel(kafka, damaged, mysql(site_b), tables, start={"offset": 2})
+    position.lead(past).applied(1)
+    assert execute(site_b, f"SELECT * FROM {target}.orders") == ((1, b"a"), (2, b"b"))
+
+
+BLOB = {"id": "int32", "v": "bytes"}
+
+
+def test_flat_messages_of_canal(kafka, site_b, target, position):
+    topic = fresh_name("canal")
+    execute(
+        site_b,
+        f"CREATE TABLE {target}.orders (id INT PRIMARY KEY, b BLOB, e ENUM('x','y'), at TIMESTAMP)",
+    )
+    types = {"id": "int(11)", "b": "blob", "e": "enum('x','y')", "at": "timestamp"}
+    rows = [{"id": str(n), "b": "\xff", "e": "2", "at": "2026-01-02 11:00:00"} for n in range(3)]
+    send(
+        kafka.brokers,
+        topic,
+        (None, canal("INSERT", rows, types=types)),
+        (None, canal("UPDATE", [{**rows[1], "id": "7"}], [{"id": "1"}], types=types)),
+        (None, canal("DELETE", rows[2:], types=types)),
+    )
+    file = channel(
+        kafka, topic, mysql(site_b), [{"from": "shop.orders", "to": f"{target}.orders"}],
+        "canal", time_zone="+08:00",
+    )  # fmt: skip
+    assert Router(file.pipelines[0]).route("shop", "orders")
+    position.lead(file).applied(5)
+    found = execute(
+        site_b,
+        "SET time_zone = '+00:00'",
+        f"SELECT id, b, e, CAST(at AS CHAR) FROM {target}.orders ORDER BY id",
+    )
+    assert found == (
+        (0, b"\xff", "y", "2026-01-02 03:00:00"),
+        (7, b"\xff", "y", "2026-01-02 03:00:00"),
+    )
