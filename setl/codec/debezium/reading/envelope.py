@@ -12,6 +12,7 @@ from setl.codec.record_json import DECODER, UNREADABLE, parsed, shape_of
 from setl.errors import DataError
 
 _MAX_SCHEMAS: Final = 256
+_MAX_TRIED: Final = 16  # schemas that the next record is likely to have
 _SCHEMA: Final = '{"schema":'
 _PAYLOAD: Final = ',"payload":'
 
@@ -41,7 +42,7 @@ class Envelopes:
     def __init__(self) -> None:
         """No schema is known yet."""
         self._schemas: dict[bytes, dict[str, Any]] = {}
-        self._last = b""
+        self._fronts: list[bytes] = []  # what stands before the payload, the last one first
 
     def parts(self, data: bytes) -> Parts:
         """The parts of a key or a value.
@@ -50,9 +51,13 @@ class Envelopes:
             DataError: it is no object of JSON.
         """
         try:
-            last = self._last
-            if last and data.startswith(last) and data.endswith(b"}"):
-                return Parts(self._schemas[last], _object(parsed(data[len(last) : -1])), last)
+            for at, front in enumerate(self._fronts):
+                if data.startswith(front) and data.endswith(b"}"):
+                    if at:
+                        self._fronts.insert(0, self._fronts.pop(at))
+                    return Parts(
+                        self._schemas[front], _object(parsed(data[len(front) : -1])), front
+                    )
             return self._first(data)
         except UNREADABLE as error:
             reason = str(error) if data[:1] == b"{" else shape_of(data)
@@ -68,8 +73,9 @@ class Envelopes:
                 said = _object(DECODER.decode(text[end + len(_PAYLOAD) : -1]))
                 if len(self._schemas) >= _MAX_SCHEMAS:
                     self._schemas.clear()
+                    self._fronts.clear()
                 known = self._schemas.setdefault(front, cast("dict[str, Any]", schema))
-                self._last = front
+                self._fronts = [front, *self._fronts[: _MAX_TRIED - 1]]
                 return Parts(known, said, front)
         whole = _object(DECODER.decode(text))
         schema = whole.get("schema")
