@@ -147,7 +147,7 @@ class Campaign:
                 still = view.now if self._still_since is None else self._still_since
                 ended_at = self._clock.now() - self._clock.monotonic() + still
                 stopped = ending is Ending.STOPPED
-        self._say(decision)
+        self._say(decision, view.leader_lock)
         if not view.leads:
             return ElectionState(
                 decision, view.leader_lock, leads=False, ended_at=ended_at, stopped=stopped
@@ -308,7 +308,7 @@ class Campaign:
         )
         outcome = decide(view, self._settings)
         if outcome.action is Action.LEAD:
-            won = f"{decision.sentence}; it leads now, epoch {leader_lock.epoch}"
+            won = f"{decision.sentence}; it leads now, {leader_lock.leadership}"
             outcome = Decision(Action.LEAD, won)
         return view, outcome
 
@@ -322,7 +322,7 @@ class Campaign:
         self._past = after_stepping_down(self._past, ending, now=self._clock.monotonic())
         return replace(view, leader_lock=None, past=self._past), decision
 
-    def _say(self, decision: Decision) -> None:
+    def _say(self, decision: Decision, leader_lock: LeaderLock | None) -> None:
         """One sentence each cycle; aloud only when it is news."""
         level = logging.DEBUG if decision == self._said else logging.INFO
         self._said = decision
@@ -334,6 +334,7 @@ class Campaign:
                     "channel": self._pipeline.channel,
                     "pipeline": self._pipeline.pipeline,
                     "nid": self._nid,
+                    "epoch": leader_lock.epoch if leader_lock else 0,
                     "action": decision.action.value,
                     "decision": decision.sentence,
                 }

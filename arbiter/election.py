@@ -195,14 +195,15 @@ def _with_contact(view: View, settings: ElectionSettings) -> Decision:
         return Decision(Action.IDLE, f"no action: the channel is {what}")
     if view.leader_lock is None:
         return _about_vacancy(view, settings)
-    epoch = view.leader_lock.epoch
+    leadership = view.leader_lock.leadership
     if view.leader_lock.nid == view.nid:
         return Decision(
             Action.WAIT,
-            f"node {view.nid} waits for an earlier session of its own to expire, epoch {epoch}",
+            f"node {view.nid} waits for an earlier session of its own to expire, {leadership}",
         )
     return Decision(
-        Action.FOLLOW, f"no action: node {view.nid} follows {view.leader_lock.nid}, epoch {epoch}"
+        Action.FOLLOW,
+        f"no action: node {view.nid} follows {view.leader_lock.nid}, {leadership}",
     )
 
 
@@ -213,12 +214,12 @@ def _as_leader(view: View, leader_lock: LeaderLock) -> Decision:
     if view.state is ChannelState.PAUSE:
         return Decision(
             Action.HOLD,
-            f"paused: {me} loads nothing and stays the leader, epoch {leader_lock.epoch}",
+            f"paused: {me} loads nothing and stays the leader, {leader_lock.leadership}",
         )
     why = "the channel is stopped" if view.state else "the channel is gone"
     if view.busy:
         return Decision(Action.DRAIN, f"{me} finishes what is loading: {why}")
-    return Decision(Action.STEP_DOWN, f"{me} steps down from epoch {leader_lock.epoch}: {why}")
+    return Decision(Action.STEP_DOWN, f"{me} steps down from {leader_lock.leadership}: {why}")
 
 
 def _as_started_leader(view: View, leader_lock: LeaderLock) -> Decision:
@@ -227,24 +228,22 @@ def _as_started_leader(view: View, leader_lock: LeaderLock) -> Decision:
         to = f"hands over to {view.handover.to}" if view.handover.to else "hands over"
         if view.busy:
             return Decision(Action.DRAIN, f"{me} finishes what is loading, then {to}")
-        return Decision(
-            Action.STEP_DOWN, f"{me} {to} and steps down from epoch {leader_lock.epoch}"
-        )
+        return Decision(Action.STEP_DOWN, f"{me} {to} and steps down from {leader_lock.leadership}")
     if view.not_ready and not view.busy:
-        why = f"{me} steps down from epoch {leader_lock.epoch}: it cannot lead this pipeline"
+        why = f"{me} steps down from {leader_lock.leadership}: it cannot lead this pipeline"
         return Decision(Action.STEP_DOWN, f"{why}: {view.not_ready}", public=why)
     why = _why_another_epoch(view, leader_lock)
     if why and view.busy:
         return _stop(view, Action.ABORT, why)
     if why:
-        return Decision(Action.STEP_DOWN, f"{me} takes a new epoch: {why}")
-    return Decision(Action.LEAD, f"no action: {me} leads, epoch {leader_lock.epoch}")
+        return Decision(Action.STEP_DOWN, f"{me} begins a new leadership: {why}")
+    return Decision(Action.LEAD, f"no action: {me} leads, {leader_lock.leadership}")
 
 
 def _why_another_epoch(view: View, leader_lock: LeaderLock) -> str:
     """Why a leader must not go on under the epoch it has; "" if it may."""
     if leader_lock.epoch == view.burnt_epoch:
-        return f"a run was cancelled under epoch {leader_lock.epoch}"
+        return f"a run was cancelled in {leader_lock.leadership}"
     # The epoch may have been higher than it seems now; the target's fence knows which.
     return "" if leader_lock.readable else "its leader lock was overwritten"
 
@@ -271,7 +270,9 @@ def _by_the_rules(view: View, rank: int, settings: ElectionSettings) -> Decision
     me, past = f"node {view.nid}", view.past
     if past.ending in (Ending.DISCONNECTED, Ending.RENEWED):
         why = (
-            "wants a new epoch" if past.ending is Ending.RENEWED else "led until its session ended"
+            "begins a new leadership"
+            if past.ending is Ending.RENEWED
+            else "led until its session ended"
         )
         return Decision(Action.CAMPAIGN, f"{me} campaigns at once: it {why}")
     if past.ending in (Ending.STEPPED_DOWN, Ending.DEPOSED):

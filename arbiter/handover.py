@@ -87,7 +87,7 @@ def answers(
 
 def _answer_afterwards(signal: Signal, leader_lock: LeaderLock, now: float) -> Answer:
     """The answer to a request that was meant for an earlier leadership."""
-    leads = f"{leader_lock.nid} leads, epoch {leader_lock.epoch}"
+    leads = f"{leader_lock.nid} leads, {leader_lock.leadership}"
     if signal.at > now + EARLY:
         text = f"dropped before its time, since the leader has changed: {leads}"
         return Answer(signal, SignalState.REFUSED, text)

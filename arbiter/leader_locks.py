@@ -9,8 +9,11 @@ from arbiter.payloads import (
     MAX_BASE,
     epoch_payload,
     leader_lock_payload,
+    leaderships_payload,
     read_epoch,
+    read_history,
     read_leader_lock,
+    read_leaderships,
 )
 from arbiter.tree import ATTEMPTS, Tree
 from arbiter.values import LeaderLock, LeaderLockStatus, PipelineId
@@ -30,8 +33,7 @@ class Epochs:
 
         Raises Invalid if it cannot be read.
         """
-        found = self._znodes.read(self._paths.epoch)
-        return 0 if found is None else read_epoch(found.data)
+        return base_of(self._znodes.read(self._paths.epoch))
 
     def raise_base(self, base: int) -> int:
         """Make epochs of later leaderships higher than `base`; returns the base afterwards.
@@ -83,6 +85,11 @@ class Epochs:
         raise Conflict("the probe for epochs keeps coming and going")
 
 
+def base_of(znode: Znode | None) -> int:
+    """The base that a znode holds; raises Invalid if it cannot be read."""
+    return 0 if znode is None else read_epoch(znode.data)
+
+
 def _base_or_none(data: bytes) -> int | None:
     """The base that is kept; None for a damaged one, which an operator may write over."""
     try:
@@ -92,7 +99,11 @@ def _base_or_none(data: bytes) -> int | None:
 
 
 class LeaderLocks:
-    """An ephemeral znode for each pipeline that a node leads."""
+    """An ephemeral znode for each pipeline that a node leads.
+
+    It is created together with the next number in the znode that counts the pipeline's leaderships,
+    so no two leaderships have the same number, and none is left out.
+    """
 
     def __init__(self, tree: Tree, epochs: Epochs) -> None:
         self._tree = tree
@@ -108,18 +119,25 @@ class LeaderLocks:
         """
         path, session = self._paths.leader_lock(pipeline), self._tree.session()
         self._paths.node(nid)  # refuses a name that could never be announced
+        counter = self._paths.leaderships(pipeline)
         for _ in range(ATTEMPTS):
-            base = self._epochs.base()
-            data = leader_lock_payload(nid, LeaderLockStatus.TAKING, session, base)
+            epoch, counted = self._znodes.read_all([self._paths.epoch, counter])
+            base = base_of(epoch)
             try:
-                made = self._tree.create_below(
-                    pipeline, path, data, ephemeral=True, session=session
+                counted = counted or self._begin_counting(pipeline)
+                number = self._count(pipeline, counted) + 1
+                data = leader_lock_payload(nid, LeaderLockStatus.TAKING, session, base, number)
+                count = leaderships_payload(number)
+                made = self._znodes.create_and_write(
+                    path, data, (counter, count, counted.version), session=session
                 )
             except Exists:
                 found = self.one(pipeline)
                 if found is None:
                     continue
                 return found
+            except (Changed, Missing):
+                continue  # another leadership began and ended, or the channel was removed
             # A server may answer from a state of the past until it has carried out a write of
             # this session, so the base it gave before may have been raised since.
             if self._epochs.base() == base:
@@ -142,14 +160,16 @@ class LeaderLocks:
         for _ in range(ATTEMPTS):
             found = self._znode_of(path, own_lock)
             if found is None:
-                raise Conflict(f"epoch {own_lock.epoch} of {pipeline} is over")
+                raise Conflict(f"{own_lock.leadership} of {pipeline} is over")
             base = own_lock.epoch - found.created
-            data = leader_lock_payload(own_lock.nid, status, own_lock.session, base)
+            data = leader_lock_payload(
+                own_lock.nid, status, own_lock.session, base, own_lock.number
+            )
             try:
                 if self._tree.rewrite(path, data, found, own_lock.session):
                     return read_leader_lock(data, created=found.created, owner=found.owner)
             except SessionOver:
-                raise Conflict(f"epoch {own_lock.epoch} of {pipeline} is over") from None
+                raise Conflict(f"{own_lock.leadership} of {pipeline} is over") from None
         raise Conflict(f"the leader lock of {pipeline} is being changed concurrently")
 
     def release(self, pipeline: PipelineId, own_lock: LeaderLock) -> None:
@@ -188,6 +208,27 @@ class LeaderLocks:
                 continue
             return
         raise Conflict(f"the leader lock of {pipeline} is being changed concurrently")
+
+    def _begin_counting(self, pipeline: PipelineId) -> Znode:
+        """Create the znode that counts; raises Exists if somebody else does, or NotFound.
+
+        Leaderships of an earlier release have no numbers; the history knows how many there were.
+        """
+        path = self._paths.leaderships(pipeline)
+        return self._tree.create_below(
+            pipeline, path, leaderships_payload(self._count_of_history(pipeline))
+        )
+
+    def _count(self, pipeline: PipelineId, counted: Znode) -> int:
+        """How many leaderships there were; one that cannot be read keeps nobody from leading."""
+        count = read_leaderships(counted.data)
+        return self._count_of_history(pipeline) if count is None else count
+
+    def _count_of_history(self, pipeline: PipelineId) -> int:
+        """How many leaderships the history has, or knows to have been before its oldest one."""
+        found = self._tree.read_folder(self._paths.history(pipeline))
+        items = [item for _, znode in found if (item := read_history(znode.data)) is not None]
+        return max(len(items), *(item.number for item in items), 0)
 
     def _znode_of(self, path: str, own_lock: LeaderLock) -> Znode | None:
         """The leader lock's znode if it is still `own_lock`, by this very session and epoch."""

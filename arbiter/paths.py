@@ -5,6 +5,7 @@ Under a root::
     /nodes/{nid}
     /channels/{channel}
     /channels/{channel}/{pipeline}/mainstem
+    /channels/{channel}/{pipeline}/leaderships
     /channels/{channel}/{pipeline}/position
     /channels/{channel}/{pipeline}/cutover
     /channels/{channel}/{pipeline}/verification
@@ -99,6 +100,10 @@ class Paths:
     def leader_lock(self, ident: PipelineId) -> str:
         """Who is active, ephemeral."""
         return f"{self.pipeline(ident)}/mainstem"
+
+    def leaderships(self, ident: PipelineId) -> str:
+        """How many leaderships the pipeline has had; missing means that nobody counted yet."""
+        return f"{self.pipeline(ident)}/leaderships"
 
     def position(self, ident: PipelineId) -> str:
         """The checkpoint of a pipeline whose target cannot keep it."""

@@ -145,7 +145,9 @@ def read_channel(name: str, data: bytes, revision: int) -> Channel:
     return Channel(name, state, definition, revision)
 
 
-def leader_lock_payload(nid: str, status: LeaderLockStatus, session: int, base: int) -> bytes:
+def leader_lock_payload(
+    nid: str, status: LeaderLockStatus, session: int, base: int, number: int
+) -> bytes:
     """Who is active. Owner and creation zxid are facts of the znode; the session is for people.
 
     The epoch's base is written down with the leader lock, so that a base raised later leaves the
@@ -153,7 +155,13 @@ def leader_lock_payload(nid: str, status: LeaderLockStatus, session: int, base: 
     """
     return encode(
         "mainstem",
-        {"nid": nid, "status": status.value, "session": f"{session:#x}", "base": base},
+        {
+            "nid": nid,
+            "status": status.value,
+            "session": f"{session:#x}",
+            "base": base,
+            "leadership": number,
+        },
     )
 
 
@@ -168,9 +176,21 @@ def read_leader_lock(
     read = Fields(data)
     nid, base = read.name("nid"), read.whole("base", MAX_BASE)
     readable = not read.wrong and bool(nid)
+    number = read.whole("leadership") or 0
     status = read.member("status", LeaderLockStatus) or LeaderLockStatus.TAKING
     _note(read, wrong)
-    return LeaderLock(nid or "?", status, created + (base or 0), owner, readable=readable)
+    epoch = created + (base or 0)
+    return LeaderLock(nid or "?", status, epoch, owner, readable=readable, number=number)
+
+
+def leaderships_payload(count: int) -> bytes:
+    """How many leaderships a pipeline has had."""
+    return encode("the number of leaderships", {"count": count})
+
+
+def read_leaderships(data: bytes) -> int | None:
+    """Inverse of `leaderships_payload`; None for what cannot be read, which is for people only."""
+    return Fields(data).whole("count")
 
 
 def epoch_payload(base: int) -> bytes:
@@ -326,6 +346,8 @@ def read_alarms(data: bytes) -> dict[str, Any]:
 def history_payload(item: HistoryItem) -> bytes:
     """One past change of leadership."""
     known = {name: value for name, value in asdict(item).items() if value not in (None, "")}
+    if number := known.pop("number"):
+        known["leadership"] = number
     return encode("a history item", known)
 
 
@@ -346,6 +368,7 @@ def read_history(data: bytes, wrong: list[str] | None = None) -> HistoryItem | N
             outage_least=read.seconds("outage_least"),
             applied_until=read.seconds("applied_until"),
             error_public=read.text("error_public"),
+            number=read.whole("leadership") or 0,
         )
     elif not read.wrong:
         read.wrong.append("has no epoch or no time")

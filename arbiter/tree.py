@@ -41,25 +41,17 @@ class Tree:
                 self._make(above)
             return self.znodes.create(path, data, ephemeral=ephemeral, session=session)
 
-    def create_below(
-        self,
-        pipeline: PipelineId,
-        path: str,
-        data: bytes,
-        *,
-        ephemeral: bool = False,
-        session: int = 0,
-    ) -> Znode:
+    def create_below(self, pipeline: PipelineId, path: str, data: bytes) -> Znode:
         """Create a znode of a pipeline, and the pipeline's folder, but never its channel.
 
         Raises:
             NotFound: there is no such channel.
         """
         try:
-            return self.znodes.create(path, data, ephemeral=ephemeral, session=session)
+            return self.znodes.create(path, data)
         except Missing:
             self._make_folders(pipeline, self.paths.pipeline(pipeline))
-            return self.znodes.create(path, data, ephemeral=ephemeral, session=session)
+            return self.znodes.create(path, data)
 
     def rewrite(self, path: str, data: bytes, found: Znode, session: int) -> bool:
         """Write over `found`, in `session`; False if it has changed and must be read again."""

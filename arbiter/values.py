@@ -99,6 +99,8 @@ class LeaderLock:
             was built again (0 else); grows with every leadership, for ever.
         session: id of the ZooKeeper session that owns the znode. Leadership is this, not nid.
         readable: whether it can be read; else its epoch may be a higher one than it seems.
+        number: counts the pipeline's leaderships from 1, for people; 0 if that is not known, as
+            of one that an older release has taken.
     """
 
     nid: str
@@ -106,6 +108,17 @@ class LeaderLock:
     epoch: int
     session: int
     readable: bool = field(default=True, compare=False)
+    number: int = field(default=0, compare=False)
+
+    @property
+    def leadership(self) -> str:
+        """The leadership in the words that people see."""
+        return leadership_words(self.number, self.epoch)
+
+
+def leadership_words(number: int | None, epoch: int | None) -> str:
+    """A leadership in words: by its number, or by its epoch where it has no number."""
+    return f"leadership {number}" if number else f"epoch {epoch}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +140,7 @@ class HistoryItem:
             leadership, if it has ended as it should or failed; before it, if it never came to
             apply any. None while it is on, and if nobody knows.
         error_public: what anybody may read of `error`, which may quote rows.
+        number: see `LeaderLock.number`.
     """
 
     epoch: int
@@ -139,6 +153,7 @@ class HistoryItem:
     outage_least: float | None = None
     applied_until: float | None = None
     error_public: str = ""
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

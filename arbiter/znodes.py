@@ -114,6 +114,29 @@ class Znodes(Session, Protocol):
         """Create a znode; raises Exists, or Missing if there is nothing above it."""
         ...
 
+    def create_and_write(
+        self,
+        path: str,
+        data: bytes,
+        other: tuple[str, bytes, int],
+        *,
+        session: int,
+    ) -> Znode:
+        """Create an ephemeral znode and replace the content of another one: both, or neither.
+
+        Args:
+            path: the znode to create.
+            data: its content.
+            other: the other one's path, its new content, and the version that it has.
+            session: the session it is sent in and the znode ends with.
+
+        Raises:
+            Exists: the first is there already, whatever the other one is.
+            Changed: the other one has another version.
+            Missing: there is no other one, or nothing above the first.
+        """
+        ...
+
     def append(self, path: str, data: bytes) -> str:
         """Create a persistent znode whose name is that of `path` and a number that only grows.
 

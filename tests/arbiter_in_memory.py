@@ -128,6 +128,19 @@ class MemoryCluster:
         self._znodes[path] = made
         return made
 
+    def create_and_write(
+        self, path: str, data: bytes, other: tuple[str, bytes, int], *, owner: int
+    ) -> Znode:
+        """Both or neither, at one zxid; see `arbiter.znodes.Znodes.create_and_write`."""
+        made = self.create(path, data, owner=owner)
+        try:
+            self.write(*other)
+        except (Missing, Changed):
+            del self._znodes[path]
+            raise
+        self._zxid = made.created
+        return made
+
     def write(self, path: str, data: bytes, version: int) -> int:
         """Replace a znode's content; see `arbiter.znodes.Znodes.write`."""
         found = self._expect(path, version)
@@ -284,6 +297,16 @@ class MemoryLink:
 
         def effect() -> Znode:
             return self._cluster.create(path, data, owner=self._session if ephemeral else 0)
+
+        return self._change(effect, session)
+
+    def create_and_write(
+        self, path: str, data: bytes, other: tuple[str, bytes, int], *, session: int
+    ) -> Znode:
+        """See `arbiter.znodes.Znodes.create_and_write`."""
+
+        def effect() -> Znode:
+            return self._cluster.create_and_write(path, data, other, owner=self._session)
 
         return self._change(effect, session)
 

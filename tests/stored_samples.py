@@ -60,7 +60,7 @@ def samples():
             )
         ),
         "channel": payloads.channel_payload("shop", ChannelState.PAUSE, DEFINITION),
-        "mainstem": payloads.leader_lock_payload("n1", LeaderLockStatus.OVERTAKE, 255, 1000),
+        "mainstem": payloads.leader_lock_payload("n1", LeaderLockStatus.OVERTAKE, 255, 1000, 7),
         "epoch": payloads.epoch_payload(1000),
         "signal": payloads.signal_payload(
             Signal(SignalKind.SWITCHOVER, to="n2", at=1760000009.0, leader="n1", epoch=12, by="me")
@@ -127,7 +127,9 @@ def _verification():
 
 def _leader_lock(data):
     read = payloads.read_leader_lock(data, created=0, owner=255)
-    return payloads.leader_lock_payload(read.nid, read.status, read.session, read.epoch)
+    return payloads.leader_lock_payload(
+        read.nid, read.status, read.session, read.epoch, read.number
+    )  # fmt: skip
 
 
 def _channel(data):

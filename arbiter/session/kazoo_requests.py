@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException
+from kazoo.exceptions import KazooException, RolledBackError, RuntimeInconsistency
 from kazoo.handlers.threading import AsyncResult, KazooTimeoutError
 from kazoo.protocol.states import ZnodeStat
 
@@ -74,6 +74,33 @@ class KazooRequests:
                 raise
             raise Exists(path) from None
         return _znode(data, stat)
+
+    def create_and_write(
+        self,
+        path: str,
+        data: bytes,
+        other: tuple[str, bytes, int],
+        *,
+        session: int,
+    ) -> Znode:
+        """See `arbiter.znodes.Znodes.create_and_write`."""
+
+        def commit(client: KazooClient) -> AsyncResult[Any]:
+            together = cast("Any", client).transaction()
+            together.create(path, data, ephemeral=True)
+            together.set_data(*other)
+            return together.commit_async()
+
+        answers = self._change(path, commit, session=session)
+        refused = [answer for answer in answers if isinstance(answer, Exception)]
+        if refused:
+            # Of the other one it is only said that it was rolled back, or not even tried.
+            idle = RolledBackError | RuntimeInconsistency
+            why = next((each for each in refused if not isinstance(each, idle)), refused[0])
+            translate(why, self._hosts, path, hung_up=self._handler.ended_by_server)
+        # The server does not describe what it created, but both changes have one zxid and time.
+        stat = cast("ZnodeStat", answers[1])
+        return Znode(data, 0, stat.mzxid, session, stat.mtime / 1000)
 
     def append(self, path: str, data: bytes) -> str:
         """See `arbiter.znodes.Znodes.append`."""

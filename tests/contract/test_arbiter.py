@@ -391,6 +391,74 @@ def test_the_epoch_grows_with_every_leadership(a, b):
     assert epochs == sorted(set(epochs))
 
 
+def test_leaderships_are_counted_for_each_pipeline(a, b):
+    numbers = []
+    for arbiter, nid in [(a, "n1"), (b, "n2"), (a, "n1")]:
+        held = arbiter.leader_locks.campaign(PIPELINE, nid)
+        assert a.leader_locks.campaign(PIPELINE, "n1").number == held.number
+        assert b.leader_locks.campaign(PIPELINE, "n2").number == held.number
+        raised = arbiter.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
+        read = b.leader_locks.one(PIPELINE)
+        assert read == raised
+        assert (read.number, read.epoch, read.session) == (held.number, held.epoch, held.session)
+        assert read.leadership == f"leadership {held.number}"
+        numbers.append(held.number)
+        arbiter.leader_locks.release(PIPELINE, held)
+    assert numbers == [1, 2, 3]
+    assert a.leader_locks.campaign(BACK, "n1").number == 1
+
+
+def test_two_who_campaign_at_once_never_have_the_same_number(a, b):
+    """Whoever wins: each leadership has a number of its own, and none is left out."""
+    held, ended = {}, threading.Event()
+
+    def leads_and_releases(arbiter, nid):
+        while not ended.is_set():
+            lock = arbiter.leader_locks.campaign(PIPELINE, nid)
+            if lock.session == arbiter.session.session_id():
+                held[lock.epoch] = lock.number
+                arbiter.leader_locks.release(PIPELINE, lock)
+
+    threads = [
+        threading.Thread(target=leads_and_releases, args=each) for each in ((a, "n1"), (b, "n2"))
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        eventually(lambda: len(held) >= 30)
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    assert [number for _, number in sorted(held.items())] == list(range(1, len(held) + 1))
+
+
+def test_leaderships_before_the_first_that_was_counted_are_those_of_the_history(position, a, b):
+    """A release that did not count has left a history, and no number."""
+    position.put("/channels/shop", b"{}")
+    for epoch in (3, 5):
+        a.history.add(PIPELINE, HistoryItem(epoch, "n1", "", float(epoch)))
+    held = a.leader_locks.campaign(PIPELINE, "n1")
+    assert held.number == 3
+    a.history.add(PIPELINE, HistoryItem(held.epoch, "n1", "", 9.0, number=held.number))
+    assert [item.number for item in b.history.all(PIPELINE)] == [0, 0, 3]
+    a.leader_locks.release(PIPELINE, held)
+    position.put("/channels/shop/there/leaderships", b"damaged")
+    assert b.leader_locks.campaign(PIPELINE, "n2").number == 4
+
+
+def test_a_leadership_of_a_release_that_did_not_count_has_no_number(position, a, b):
+    held = a.leader_locks.campaign(PIPELINE, "n1")
+    position.put(
+        "/channels/shop/there/mainstem",
+        b'{"version": 1, "nid": "n1", "status": "OVERTAKE", "session": "0x1", "base": 0}',
+    )
+    seen = b.leader_locks.campaign(PIPELINE, "n2")
+    assert (seen.number, seen.leadership) == (0, f"epoch {held.epoch}")
+    a.leader_locks.release(PIPELINE, a.leader_locks.one(PIPELINE))
+    assert b.leader_locks.campaign(PIPELINE, "n2").number == 2
+
+
 def test_a_closing_session_frees_the_leader_lock(a, b):
     first = a.leader_locks.campaign(PIPELINE, "n1")
     a.close()
@@ -424,7 +492,7 @@ def test_the_status_is_set_by_the_leader(a, b):
 def test_the_status_of_an_earlier_epoch_cannot_be_set(a, b):
     held = a.leader_locks.campaign(PIPELINE, "n1")
     a.leader_locks.release(PIPELINE, held)
-    with pytest.raises(Conflict, match=str(held.epoch)):
+    with pytest.raises(Conflict, match="leadership 1 of shop/there is over"):
         a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
     theirs = b.leader_locks.campaign(PIPELINE, "n2")
     with pytest.raises(Conflict):

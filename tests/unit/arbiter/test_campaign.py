@@ -23,9 +23,9 @@ def test_the_first_leader_waits_for_the_delay(cluster, n1):
     assert state.decision.action is Action.LEAD
     assert state.leads
     assert state.leader_lock.nid == "n1"
-    assert state.decision.sentence.endswith(f"it leads now, epoch {state.leader_lock.epoch}")
+    assert state.decision.sentence.endswith("it leads now, leadership 1")
     after = n1.cycle()
-    assert after.decision.sentence == f"no action: node n1 leads, epoch {state.leader_lock.epoch}"
+    assert after.decision.sentence == "no action: node n1 leads, leadership 1"
     assert after.reason == state.reason == "node n1 campaigns: no node leads"
 
 
@@ -281,7 +281,7 @@ def test_a_cancelled_run_is_followed_by_one_under_another_epoch(cluster, n1, n2)
     state = n1.cycle(burnt_epoch=burnt_epoch)
     assert state.decision.action is Action.LEAD
     assert state.leader_lock.epoch > burnt_epoch
-    assert state.reason == "node n1 campaigns at once: it wants a new epoch"
+    assert state.reason == "node n1 campaigns at once: it begins a new leadership"
     assert n2.act() is Action.FOLLOW
 
 
@@ -422,8 +422,8 @@ def test_a_sentence_is_logged_aloud_only_when_it_is_news(cluster, n1, caplog):
     assert levels == ["INFO", "INFO", "INFO", "DEBUG", "DEBUG"]
     said = [record.setl["decision"] for record in caplog.records if record.levelname == "INFO"]
     assert said[0] == "node n1 waits 0.5 s before it takes over"
-    assert said[1].startswith("node n1 campaigns: no node leads; it leads now, epoch ")
-    assert said[2].startswith("no action: node n1 leads, epoch ")
+    assert said[1].startswith("node n1 campaigns: no node leads; it leads now, leadership ")
+    assert said[2].startswith("no action: node n1 leads, leadership ")
     assert caplog.records[0].setl["channel"] == "shop"
     assert caplog.records[0].setl["pipeline"] == "there"
     assert caplog.records[0].setl["action"] == "wait"

@@ -69,11 +69,11 @@ LED = ElectionMemory(own_lock=MINE, leader="n1")
         ({"state": PAUSE, "leader_lock": THEIRS}, Action.FOLLOW, "follows n2"),
         ({"state": PAUSE}, Action.WAIT, "no node takes over"),
         # A run was cancelled under this epoch.
-        ({"leader_lock": MINE, "burnt_epoch": 41}, Action.STEP_DOWN, "takes a new epoch"),
+        ({"leader_lock": MINE, "burnt_epoch": 41}, Action.STEP_DOWN, "begins a new leadership"),
         (
             {"leader_lock": MINE, "burnt_epoch": 41, "busy": True},
             Action.ABORT,
-            "cancelled under epoch 41",
+            "cancelled in epoch 41",
         ),
         ({"leader_lock": MINE, "burnt_epoch": 40}, Action.LEAD, "leads"),
         ({"leader_lock": MINE, "burnt_epoch": 41, "state": PAUSE}, Action.HOLD, "paused"),
@@ -83,7 +83,7 @@ LED = ElectionMemory(own_lock=MINE, leader="n1")
                 "burnt_epoch": 41,
             },
             Action.CAMPAIGN,
-            "wants a new epoch",
+            "begins a new leadership",
         ),
         # Contact is in doubt (I3).
         ({"contact": Contact.SUSPENDED, "busy": True}, Action.SUSPEND, "no new load"),

@@ -32,7 +32,7 @@ def test_a_switchover_drains_then_hands_over_to_the_node_that_was_named(cluster,
     assert state.reason == "node n3 campaigns at once: switchover by root"
     n3.cycle()
     assert state.leader_lock is not None
-    assert outcome(operator) == (SignalState.DONE, f"n3 leads, epoch {state.leader_lock.epoch}")
+    assert outcome(operator) == (SignalState.DONE, f"n3 leads, {state.leader_lock.leadership}")
     assert [n.act() for n in (n1, n2, n3)] == [Action.FOLLOW, Action.FOLLOW, Action.LEAD]
     cluster.advance(60)
     assert [n.act() for n in (n1, n2, n3)] == [Action.FOLLOW, Action.FOLLOW, Action.LEAD]
@@ -64,7 +64,7 @@ def test_the_named_node_dies_before_it_can_take_over(cluster, n1, n2, operator):
     n1.cycle()
     assert outcome(operator) == (
         SignalState.REFUSED,
-        f"n1 leads, epoch {state.leader_lock.epoch}: n2 did not take over",
+        f"n1 leads, {state.leader_lock.leadership}: n2 did not take over",
     )
 
 

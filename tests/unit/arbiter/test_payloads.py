@@ -38,7 +38,7 @@ def test_every_payload_has_a_version():
     written = [
         payloads.node_payload(NodeInfo("n1")),
         payloads.channel_payload("shop", ChannelState.START, {}),
-        payloads.leader_lock_payload("n1", LeaderLockStatus.TAKING, 5, 0),
+        payloads.leader_lock_payload("n1", LeaderLockStatus.TAKING, 5, 0, 1),
         payloads.epoch_payload(7),
         payloads.signal_payload(Signal(SignalKind.ROLLBACK)),
         payloads.position_payload("shop/there", {}),
@@ -67,12 +67,17 @@ def test_channels_come_back(state, definition):
     assert payloads.read_channel("shop", data, 7) == Channel("shop", state, definition, 7)
 
 
-@given(texts.filter(bool), st.sampled_from(LeaderLockStatus), st.integers(0, 2**62))
-def test_leader_locks_come_back(nid, status, base):
-    data = payloads.leader_lock_payload(nid, status, 99, base)
-    assert payloads.read_leader_lock(data, created=4, owner=5) == LeaderLock(
-        nid, status, base + 4, 5
-    )
+@given(
+    texts.filter(bool),
+    st.sampled_from(LeaderLockStatus),
+    st.integers(0, 2**62),
+    st.integers(1, 2**40),
+)
+def test_leader_locks_come_back(nid, status, base, number):
+    data = payloads.leader_lock_payload(nid, status, 99, base, number)
+    read = payloads.read_leader_lock(data, created=4, owner=5)
+    assert read == LeaderLock(nid, status, base + 4, 5)
+    assert read.number == number
 
 
 def test_a_leader_lock_of_a_release_without_a_base():
@@ -111,13 +116,14 @@ def test_a_base_that_cannot_be_read_is_not_taken_for_0(data):
 
 
 def test_the_owner_of_a_leader_lock_is_never_read_from_its_payload():
-    data = payloads.leader_lock_payload("n1", LeaderLockStatus.OVERTAKE, 0x1F, 8)
+    data = payloads.leader_lock_payload("n1", LeaderLockStatus.OVERTAKE, 0x1F, 8, 3)
     assert json.loads(data) == {
         "version": 1,
         "nid": "n1",
         "status": "OVERTAKE",
         "session": "0x1f",
         "base": 8,
+        "leadership": 3,
     }
     assert payloads.read_leader_lock(data, created=1, owner=2).session == 2
 
@@ -233,7 +239,7 @@ def test_no_garbage_comes_through():
         # Whatever was read can be written again, shown and compared.
         payloads.node_payload(node)
         payloads.channel_payload("shop", channel.state, channel.definition)
-        payloads.leader_lock_payload(leader_lock.nid, leader_lock.status, 1, 0)
+        payloads.leader_lock_payload(leader_lock.nid, leader_lock.status, 1, 0, 1)
 
 
 @given(st.binary(max_size=60) | json_values.map(lambda value: json.dumps(value).encode()))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arbiter.errors import Conflict, Contact, Invalid, Unreachable
+from arbiter.errors import Conflict, Contact, Invalid, NotFound, Unreachable
 from arbiter.values import ChannelState, HistoryItem, LeaderLockStatus, NodeInfo, PipelineId
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 
@@ -132,6 +132,41 @@ def test_an_unanswered_campaign_took_effect_or_not(a, dropped):
     assert again.session == a.session.session_id()
     if dropped:
         assert again == found
+
+
+def test_an_unanswered_campaign_is_counted_once(a):
+    for dropped, number in ((True, 2), (False, 3), (True, 3)):
+        before_next(a, "create_and_write", a.link.drop_reply if dropped else a.link.refuse)
+        with pytest.raises(Unreachable):
+            a.leader_locks.campaign(PIPELINE, "n1")
+        found = a.leader_locks.one(PIPELINE)
+        assert (found.number if found else None) == (number if dropped else None)
+        if found:
+            a.leader_locks.release(PIPELINE, found)
+
+
+def test_a_campaign_counts_on_where_others_have_led_meanwhile(a, b):
+    def leads_once():
+        b.leader_locks.release(PIPELINE, b.leader_locks.campaign(PIPELINE, "n2"))
+
+    before_next(a, "create_and_write", leads_once)
+    assert a.leader_locks.campaign(PIPELINE, "n1").number == 3
+
+
+def test_a_campaign_that_is_late_by_a_moment_follows_the_leader(a, b):
+    before_next(a, "create_and_write", lambda: b.leader_locks.campaign(PIPELINE, "n2"))
+    seen = a.leader_locks.campaign(PIPELINE, "n1")
+    assert (seen.nid, seen.number) == ("n2", 2)
+    assert seen.session == b.session.session_id()
+
+
+def test_a_channel_that_is_removed_during_a_campaign_is_not_found(a, b):
+    def removes():
+        b.channels.remove(b.channels.one("shop"))
+
+    before_next(a, "create_and_write", removes)
+    with pytest.raises(NotFound):
+        a.leader_locks.campaign(PIPELINE, "n1")
 
 
 def test_an_unanswered_position_is_found_by_reading(a):
