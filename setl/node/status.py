@@ -26,6 +26,7 @@ class PipelineStatus:
         pipeline: the pipeline.
         leader: nid of whoever leads it, "" if nobody does.
         epoch: of that leadership, 0 if there is none.
+        leadership: its number, 0 if it has none.
         mine: whether this node is the leader.
         decision: what this node decided last about it, one sentence.
         figures: what the pipeline does here; all zero on a standby.
@@ -40,6 +41,7 @@ class PipelineStatus:
     decision: str
     figures: Figures
     not_ready: str = ""
+    leadership: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ def _alarm_lines(view: ClusterView, pipeline: PipelineView) -> Iterator[tuple[st
 def _standing(pipeline: PipelineView) -> str:
     if not pipeline.leader:
         return pipeline.state
-    return f"{pipeline.state} on {pipeline.leader}, epoch {pipeline.epoch}"
+    return f"{pipeline.state} on {pipeline.leader}, {pipeline.leadership}"
 
 
 def _short_lines(pipeline: PipelineView) -> Iterator[tuple[str, str]]:

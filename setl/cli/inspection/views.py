@@ -41,14 +41,23 @@ from setl.operate.cutover.inspection import open_cutovers
 from setl.operate.units import ECHOES
 
 _PIPELINE_COLUMNS = (
-    "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "behind",
+    "pipeline", "channel_state", "leader", "leadership", "state", "position", "lag", "behind",
     "rows_per_second", "pending", "differences",
 )  # fmt: skip
 _NODE_COLUMNS = ("node", "serves", "host", "pid", "http", "up", "answers", "warm", "leads")
 # What a narrow terminal goes without, the first first.
-_PIPELINE_MORE = ("position", "behind", "differences", "pending", "epoch", "channel_state")
+_PIPELINE_MORE = ("position", "behind", "differences", "pending", "leadership", "channel_state")
 _NODE_MORE = ("up", "serves", "host", "pid")
-_HISTORY_COLUMNS = ("pipeline", "epoch", "node", "reason", "at", "outage", "redelivered", "error")
+_HISTORY_COLUMNS = (
+    "pipeline",
+    "leadership",
+    "node",
+    "reason",
+    "at",
+    "outage",
+    "redelivered",
+    "error",
+)
 _ACTION_COLUMNS = ("at", "by", "what", "on", "outcome")
 _CLEAR = "\x1b[2J\x1b[H"
 
@@ -130,6 +139,7 @@ def pipeline_row(view: PipelineView) -> dict[str, Any]:
         "pipeline": str(view.ident),
         "channel_state": view.channel_state.value,
         "leader": view.leader,
+        "leadership": view.number or None,
         "epoch": view.epoch,
         "position": None,
         "lag": None,
@@ -269,7 +279,7 @@ def topology(channel: str | None, zookeeper: str, root: str, output: str) -> Non
 
 
 def _standing_lines(view: PipelineView) -> list[str]:
-    leader = f"{view.leader}  leads, epoch {view.epoch}, {view.state}"
+    leader = f"{view.leader}  leads, {view.leadership}, {view.state}"
     return [
         leader if view.leader else f"no node leads: {view.state}",
         *([view.missing] if view.missing else []),
@@ -308,6 +318,7 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
                 "source": source,
                 "target": target,
                 "leader": pipeline.leader,
+                "leadership": pipeline.number or None,
                 "epoch": pipeline.epoch,
                 "state": pipeline.state,
                 "missing": pipeline.missing,
@@ -366,7 +377,7 @@ def history(name: str | None, actions: bool, zookeeper: str, root: str, output: 
         rows,
         _HISTORY_COLUMNS,
         output,
-        dispensable=("epoch", "redelivered", "outage"),
+        dispensable=("leadership", "redelivered", "outage"),
         nothing="Nobody has led yet.",
     )
 

@@ -12,7 +12,7 @@ from arbiter import requests
 from arbiter.arbiter import Arbiter
 from arbiter.errors import Unreachable
 from arbiter.requests import Refused
-from arbiter.values import PipelineId, Signal, SignalKind, SignalState
+from arbiter.values import PipelineId, Signal, SignalKind, SignalState, leadership_words
 from setl.cli.access.cluster import (
     AnswerNo,
     acting,
@@ -58,7 +58,8 @@ class Outcome:
         reason: why it was refused, or what is known after a timeout or a failure; "" else.
         from: who led before, "" if nobody did.
         to: who leads now, or was named; "" if neither.
-        epoch: of the new leadership, None as long as it is not known.
+        leadership: number of the new leadership, None as long as it is not known.
+        epoch: likewise.
         state: what the new leader is doing, "" as long as there is none.
         at: when it is due, "" for at once.
         seconds: from the request until the new leader worked, None if it was not waited for.
@@ -71,6 +72,7 @@ class Outcome:
     reason: str = ""
     from_: str = ""
     to: str = ""
+    leadership: int | None = None
     epoch: int | None = None
     state: str = ""
     at: str = ""
@@ -245,6 +247,7 @@ def _follow(
     with busy(f"waiting for the new leader of {ident}"):
         outcome = carried_through(arbiter, ident, sent, limit, output)
     again = outcome.redelivered
+    leads = leadership_words(outcome.leadership, outcome.epoch)
     rest = _UNKNOWN if again is None else f"{count(again, 'row')} redelivered"
     if outcome.state == "paused":
         rest = f"paused; `setl resume {ident.channel}` goes on"
@@ -253,7 +256,7 @@ def _follow(
         output,
         f"{time.strftime('%Y-%m-%d %H:%M:%S')} Successfully "
         + ("switched" if sent.kind is SignalKind.SWITCHOVER else "failed")
-        + f' {ident} over from {sent.leader or "nobody"} to "{outcome.to}": epoch {outcome.epoch},'
+        + f' {ident} over from {sent.leader or "nobody"} to "{outcome.to}": {leads},'
         f" {outcome.seconds:.1f} s, {rest}",
     )
 
@@ -287,8 +290,9 @@ def carried_through(
     # One that is paused has read nothing yet, so nobody knows what comes again.
     again = _redelivered(arbiter, view) if view.state == "running" else None
     return Outcome(
-        str(ident), sent.kind.value, "done", from_=sent.leader, to=view.leader, epoch=view.epoch,
-        state=view.state, seconds=seconds, redelivered=again,
+        str(ident), sent.kind.value, "done", from_=sent.leader, to=view.leader,
+        leadership=view.number or None, epoch=view.epoch, state=view.state, seconds=seconds,
+        redelivered=again,
     )  # fmt: skip
 
 
@@ -323,7 +327,7 @@ def _left_again(view: PipelineView, sent: Signal, seconds: float, output: str) -
     """The error that a new leader could not lead, and that another one does now."""
     whys = [f"{s.node} cannot lead: {s.not_ready}" for s in view.standbys if s.not_ready]
     what = f"{sent.to or 'the new leader'} has left the lead again"
-    leads = f"{view.leader} leads, epoch {view.epoch}, {view.state}"
+    leads = f"{view.leader} leads, {view.leadership}, {view.state}"
     why = "; ".join([f"came to another end after {seconds:.1f} s: {what}", *whys, leads])
     return _without_success(view, sent, why, output, ended="failed", seconds=seconds)
 
@@ -341,7 +345,8 @@ def _without_success(
     if output != "table":
         outcome = Outcome(
             str(view.ident), sent.kind.value, ended, reason=why, from_=sent.leader,
-            to=view.leader, epoch=view.epoch, state=view.state, seconds=seconds,
+            to=view.leader, leadership=view.number or None, epoch=view.epoch, state=view.state,
+            seconds=seconds,
         )  # fmt: skip
         _print_outcome(outcome, output)
     return AnswerNo(f"{sent.kind.value} of {view.ident} {why}")
@@ -365,7 +370,7 @@ def _not_working(
     view: PipelineView, sent: Signal, answered: Signal, seconds: float, output: str
 ) -> AnswerNo:
     """The error that there is no answer, or no new leader that works, after some seconds."""
-    leads = f"{view.leader} leads, epoch {view.epoch}, {view.state}" if view.leader else view.state
+    leads = f"{view.leader} leads, {view.leadership}, {view.state}" if view.leader else view.state
     if view.figures.get("error"):
         leads += f": {view.figures['error']}"
     ended, what, advice = "timeout", "is done, but nothing runs", ""

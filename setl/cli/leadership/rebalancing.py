@@ -34,7 +34,7 @@ from setl.operate import units
 from setl.operate.questions import before_rebalance
 
 _COLUMNS = ("pipeline", "from", "to", "reason")
-_DONE_COLUMNS = ("pipeline", "from", "to", "outcome", "epoch", "seconds", "redelivered")
+_DONE_COLUMNS = ("pipeline", "from", "to", "outcome", "leadership", "seconds", "redelivered")
 _ON = "the cluster"
 
 
@@ -45,13 +45,15 @@ class _Step:
     Attributes:
         move: the move.
         outcome: planned, done, failed, or not done.
-        epoch: of the new leadership.
+        leadership: number of the new leadership.
+        epoch: likewise.
         seconds: from the request until the new leader worked.
         redelivered: rows that were applied again, None if that is not known.
     """
 
     move: Move
     outcome: str = "planned"
+    leadership: int | None = None
     epoch: int | None = None
     seconds: float | None = None
     redelivered: int | None = None
@@ -64,6 +66,7 @@ class _Step:
             "to": self.move.to,
             "reason": self.move.reason,
             "outcome": self.outcome,
+            "leadership": self.leadership,
             "epoch": self.epoch,
             "seconds": self.seconds,
             "redelivered": self.redelivered,
@@ -149,7 +152,7 @@ def _hand_over(arbiter: Arbiter, step: _Step, limit: float) -> None:
             raise refusal(move.pipeline, SignalKind.SWITCHOVER, str(error), "table") from None
         outcome = carried_through(arbiter, move.pipeline, sent, limit)
         entry.outcome = f"done: {move.leader} → {outcome.to}, to rebalance"
-    step.outcome, step.epoch = "done", outcome.epoch
+    step.outcome, step.leadership, step.epoch = "done", outcome.leadership, outcome.epoch
     step.seconds, step.redelivered = outcome.seconds, outcome.redelivered
 
 

@@ -118,7 +118,9 @@ def _width(terminal: Console, table: Table) -> int:
 
 
 _HEADS = {"channel_state": "channel", "rows_per_second": "rows/s"}
-_PLAIN = frozenset({"epoch", "fence_epoch", "pid", "target_epoch"})  # they count nothing
+_PLAIN = frozenset(
+    {"epoch", "fence_epoch", "leadership", "pid", "target_epoch"}
+)  # they count nothing
 _SPANS = frozenset({"lag", "outage", "seconds"})
 
 

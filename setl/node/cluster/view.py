@@ -19,6 +19,7 @@ from arbiter.values import (
     PipelineId,
     Signal,
     SignalKind,
+    leadership_words,
 )
 from setl.error_text import HIDDEN, public
 from setl.node.cluster.answers import ask_nodes, reports_of
@@ -65,6 +66,7 @@ class PipelineView:
         channel_state: what the operator wants of its channel.
         leader: nid of whoever leads it, "" if nobody does.
         epoch: of that leadership, None if there is none.
+        number: of that leadership, see `arbiter.values.LeaderLock`; 0 if it has none.
         state: what the leader says it is doing; `NO_ANSWER` or `NO_LEADER` in words.
         figures: the leader's figures as its HTTP interface gives them, empty without an answer.
         memory: what the processes of the leader's node hold, likewise.
@@ -81,6 +83,7 @@ class PipelineView:
     channel_state: ChannelState
     leader: str = ""
     epoch: int | None = None
+    number: int = 0
     state: str = NO_LEADER
     figures: Mapping[str, Any] = field(default_factory=dict[str, Any])
     memory: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -89,6 +92,11 @@ class PipelineView:
     handovers: Sequence[Signal] = ()
     missing: str = ""
     hopeless: bool = False
+
+    @property
+    def leadership(self) -> str:
+        """That leadership in words."""
+        return leadership_words(self.number, self.epoch)
 
     @property
     def waits_for(self) -> str:
@@ -210,6 +218,7 @@ def _pipeline_view(seen: _Seen, ident: PipelineId) -> PipelineView:
         view,
         leader=leader_lock.nid,
         epoch=leader_lock.epoch,
+        number=leader_lock.number,
         state=str(figures.get("state", NO_ANSWER)),
         figures=figures,
         memory=(seen.answers.get(leader_lock.nid) or {}).get("memory", {}),
@@ -267,6 +276,7 @@ def history_row(ident: PipelineId, item: HistoryItem) -> dict[str, Any]:
     """A past leadership under stable names."""
     return {
         "pipeline": str(ident),
+        "leadership": item.number or None,
         "epoch": item.epoch,
         "node": item.nid,
         "reason": item.reason,

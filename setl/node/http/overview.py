@@ -55,6 +55,7 @@ def history(items: Mapping[PipelineId, Sequence[HistoryItem]]) -> list[dict[str,
     return [
         {
             "pipeline": str(pipeline),
+            "leadership": item.number or None,
             "epoch": item.epoch,
             "node": item.nid,
             "reason": item.reason,
@@ -94,6 +95,7 @@ def _pipeline(pipeline: PipelineId, facts: Facts, line: PipelineStatus | None) -
         "missing": unserved(preference, facts.nodes.values(), pipeline),
         "channel_state": channel.state.value,
         "leader": leader_lock.nid if leader_lock else "",
+        "leadership": (leader_lock.number or None) if leader_lock else None,
         "epoch": leader_lock.epoch if leader_lock else None,
         "mainstem": leader_lock.status.value if leader_lock else None,
         "state": figures.state.value if figures else None,

@@ -292,7 +292,7 @@ def _not_leading(now: Moment, pipeline: PipelineId) -> str:
     """Why this node does not lead and apply; "" if it does."""
     line, seen = _line(now, pipeline), now.facts.leader_locks.get(pipeline)
     if line is None or not line.mine:
-        who = _leader_of(now, pipeline)[0]
+        who, *_ = _leader_of(now, pipeline)
         if who == now.status.nid:
             return f"an earlier session of {who} leads {pipeline}"
         return f"{who} leads {pipeline}" if who else f"no node leads {pipeline}"
@@ -309,11 +309,12 @@ def _not_leading(now: Moment, pipeline: PipelineId) -> str:
 
 def _leadership_of(now: Moment, pipeline: PipelineId) -> dict[str, Any]:
     line, channel = _line(now, pipeline), now.facts.channels.get(pipeline.channel)
-    leads, epoch = _leader_of(now, pipeline)
+    leads, number, epoch = _leader_of(now, pipeline)
     return {
         "nid": now.status.nid,
         "pipeline": str(pipeline),
         "leader": leads,
+        "leadership": number or None,
         "epoch": epoch,
         "state": line.figures.state.value if line else RunState.STANDBY.value,
         "channel_state": channel.state.value if channel else None,
@@ -322,13 +323,16 @@ def _leadership_of(now: Moment, pipeline: PipelineId) -> dict[str, Any]:
     }
 
 
-def _leader_of(now: Moment, pipeline: PipelineId) -> tuple[str, int]:
-    """Who leads, and the epoch; of a pipeline that this node does not serve, as it saw it last."""
+def _leader_of(now: Moment, pipeline: PipelineId) -> tuple[str, int, int]:
+    """Who leads, and number and epoch of the leadership.
+
+    Of a pipeline that this node does not serve, as it saw it last.
+    """
     line = _line(now, pipeline)
     if line is not None:
-        return line.leader, line.epoch
+        return line.leader, line.leadership, line.epoch
     seen = now.facts.leader_locks.get(pipeline)
-    return (seen.nid, seen.epoch) if seen else ("", 0)
+    return (seen.nid, seen.number, seen.epoch) if seen else ("", 0, 0)
 
 
 def _line(now: Moment, pipeline: PipelineId) -> PipelineStatus | None:

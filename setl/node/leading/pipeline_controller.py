@@ -349,7 +349,7 @@ class PipelineController:
         wait = Backoff(self._random, failures=max(0, attempts - 1)).failed()
         self._not_before = self._clock.monotonic() + wait
         _log.warning(
-            "pipeline tries again under another epoch",
+            "pipeline tries again in another leadership",
             extra=self._fields(
                 leader_lock,
                 error=str(error),
@@ -371,6 +371,7 @@ class PipelineController:
             pipeline=self.pipeline.pipeline,
             leader=leader_lock.nid if leader_lock else "",
             epoch=leader_lock.epoch if leader_lock else 0,
+            leadership=leader_lock.number if leader_lock else 0,
             mine=bool(election and election.leads),
             decision=self.problem or self._decision(),
             figures=self._progress.figures(),

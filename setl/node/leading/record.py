@@ -143,6 +143,7 @@ class LeadershipRecord:
             election.reason if election else "",
             self._clock.now(),
             applied_until=self._vacancy and self._vacancy.earliest,
+            number=leader_lock.number,
         )
 
     def _vacancy_before(
@@ -208,5 +209,6 @@ def leadership_fields(
         pipeline=pipeline.pipeline,
         nid=nid,
         epoch=leader_lock.epoch,
+        leadership=leader_lock.number,
         **values,
     )

@@ -98,7 +98,7 @@ class RunRequests:
                 self._controls.look_at_loads()
                 self._answer(signal, SignalState.DONE, "the leader looks at the loads")
             elif signal.epoch != leader_lock.epoch:
-                why = f"the leader has changed: {leader_lock.nid} leads, epoch {leader_lock.epoch}"
+                why = f"the leader has changed: {leader_lock.nid} leads, {leader_lock.leadership}"
                 self._answer(signal, SignalState.REFUSED, why)
             else:
                 self._begin(signal)

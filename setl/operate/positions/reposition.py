@@ -47,9 +47,7 @@ def objection_to_move(facts: Facts, ident: PipelineId) -> str:
         return f"the channel is set to {channel.state.value}; `setl stop {channel.name}` stops it"
     leader_lock = facts.leader_locks.get(ident)
     if leader_lock is not None:
-        return (
-            f"{leader_lock.nid} still leads, epoch {leader_lock.epoch}; wait until it has stopped"
-        )
+        return f"{leader_lock.nid} still leads, {leader_lock.leadership}; wait until it has stopped"
     return ""
 
 
@@ -133,7 +131,7 @@ def _leading(arbiter: Arbiter, ident: PipelineId, nid: str) -> Generator[LeaderL
     except NotFound as error:
         raise Refused(str(error)) from error
     if leader_lock.session != arbiter.session.session_id():
-        raise Refused(f"{leader_lock.nid} leads, epoch {leader_lock.epoch}")
+        raise Refused(f"{leader_lock.nid} leads, {leader_lock.leadership}")
     try:
         # Somebody may have started the channel since it was looked at. From here on, a node
         # that would lead waits until this leader lock is gone, and reads what is stored then.

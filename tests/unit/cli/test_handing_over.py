@@ -64,7 +64,8 @@ def test_a_switchover_is_carried_out_and_reported(pair, capsys):
     assert (reported["outcome"], reported["from"], reported["to"], reported["state"]) == (
         "done", "n1", "n2", "running",
     )  # fmt: skip
-    assert reported["epoch"] == pair.arbiter.leader_locks.one(AB).epoch
+    leads = pair.arbiter.leader_locks.one(AB)
+    assert (reported["leadership"], reported["epoch"]) == (leads.number, leads.epoch)
     assert reported["redelivered"] == 0
     assert reported["seconds"] >= 0
 
@@ -74,7 +75,7 @@ def test_people_get_a_sentence(pair, capsys):
     assert pair.run("switchover", "ab") == 0
     thread.join()
     shown = capsys.readouterr().out
-    assert "n1  leads, epoch" in shown
+    assert "n1  leads, leadership 1, " in shown
     assert 'Successfully switched shop/ab over from n1 to "n2"' in shown
     assert "0 rows redelivered" in shown
 

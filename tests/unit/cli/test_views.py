@@ -150,7 +150,7 @@ def test_topology_puts_standbys_in_the_order_of_their_turns(shop, capsys):
     text = printed(shop, capsys, "topology", "tuned")
     lines = [line.strip("│├└─ ") for line in text.splitlines()]
     assert lines[:2] == ["tuned  START", "p: db1:3306 → db2:3306"]
-    assert lines[2].startswith("n1  leads, epoch ")
+    assert lines[2].startswith("n1  leads, leadership 1, ")
     assert lines[3] == "n3  standby, warm, preferred, number 1 to take over"
     assert lines[5] == "n4  standby, warm, never leads: its weight is 0"
     assert lines[6] == "n5  standby, not warm yet"
@@ -226,7 +226,7 @@ def test_status_is_short_and_has_units(shop, capsys):
     shop.node("n2")
     text = printed(shop, capsys, "status", "shop")
     forth = text.partition("shop/ba")[0].splitlines()
-    assert re.fullmatch(r"shop/ab  running on n1, epoch \d+", forth[0])
+    assert re.fullmatch(r"shop/ab  running on n1, leadership 1", forth[0])
     assert forth[1:] == [
         "  stalled    waits for a lock",
         "  heartbeats none can be written: read-only",
@@ -353,11 +353,13 @@ def test_status_says_that_nobody_would_take_over(shop, capsys):
 
 
 def test_history(shop, capsys):
-    shop.arbiter.history.add(AB, HistoryItem(5, "n1", "first", 1e9, 1.5, 20))
+    shop.arbiter.history.add(AB, HistoryItem(5, "n1", "first", 1e9, 1.5, 20, number=1))
     shop.arbiter.history.add(BA, HistoryItem(6, "n2", "second", 1e9))
     rows = json.loads(printed(shop, capsys, "history", "-o", "json"))
-    assert [(r["pipeline"], r["epoch"], r["outage"], r["redelivered"]) for r in rows] == [
-        ("shop/ab", 5, 1.5, 20), ("shop/ba", 6, None, None),
+    assert [
+        (r["pipeline"], r["leadership"], r["epoch"], r["outage"], r["redelivered"]) for r in rows
+    ] == [
+        ("shop/ab", 1, 5, 1.5, 20), ("shop/ba", None, 6, None, None),
     ]  # fmt: skip
     (row,) = json.loads(printed(shop, capsys, "history", "ba", "-o", "json"))
     assert (row["node"], row["reason"]) == ("n2", "second")

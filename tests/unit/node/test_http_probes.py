@@ -346,13 +346,14 @@ def test_looking_never_asks_the_arbiter(node):
 
 
 def test_history_of_all_and_of_one(node):
-    item = HistoryItem(7, "n1", "nobody led", 1700000000.0, outage=2.5, redelivered=3)
+    item = HistoryItem(7, "n1", "nobody led", 1700000000.0, outage=2.5, redelivered=3, number=4)
     node.operator.history.add(THERE, item)
     node.operator.history.add(BACK, HistoryItem(9, "n2", "switchover", 1700000100.0))
     assert [i["epoch"] for i in node.get("/history").json["history"]] == [7, 9]
     assert node.get("/history?pipeline=shop/there").json["history"] == [
         {
             "pipeline": "shop/there",
+            "leadership": 4,
             "epoch": 7,
             "node": "n1",
             "reason": "nobody led",

@@ -44,7 +44,7 @@ class PipelineRow:
     link: str
     look: Look
     leader: str
-    epoch: str
+    leadership: str
     lag: str
     rate: str
     pending: str
@@ -278,7 +278,7 @@ def pipeline_row(view: PipelineView) -> PipelineRow:
         link=pipeline_link(view.ident),
         look=look_of(view.state),
         leader=view.leader or units.UNKNOWN,
-        epoch=units.UNKNOWN if view.epoch is None else str(view.epoch),
+        leadership=str(view.number or units.UNKNOWN),
         lag=units.duration(figures.get("lag")),
         rate=units.rate(figures.get("rows_per_second")),
         pending=units.count(figures.get("pending")),
@@ -289,7 +289,7 @@ def pipeline_row(view: PipelineView) -> PipelineRow:
             "lag": _key(figures.get("lag")),
             "rate": _key(figures.get("rows_per_second")),
             "pending": _key(figures.get("pending")),
-            "epoch": _key(view.epoch),
+            "leadership": _key(view.number or None),
         },
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arbiter.values import Channel, ChannelState, HistoryItem, PipelineId
+from arbiter.values import Channel, ChannelState, HistoryItem, PipelineId, leadership_words
 from setl.node.cluster.pipeline_texts import endpoints_of, load_sentence
 from setl.node.cluster.view import ClusterView, PipelineView, handover_sentence
 from setl.node.console.links import channel_link, letters_link, series_link
@@ -100,7 +100,8 @@ def _surely_without(item: HistoryItem) -> float:
 
 
 def _title(item: HistoryItem, ends: float, *, over: bool) -> str:
-    parts = [f"{item.nid}, epoch {item.epoch}: {item.reason}; since {units.moment(item.at)}"]
+    leadership = leadership_words(item.number, item.epoch)
+    parts = [f"{item.nid}, {leadership}: {item.reason}; since {units.moment(item.at)}"]
     parts.append(f"for {units.duration(max(0.0, ends - item.at))}" + ("" if over else " so far"))
     if item.outage is not None:
         parts.append(f"outage {units.between(item.outage_least, item.outage)}")

@@ -49,7 +49,7 @@ def cluster(*, state=ChannelState.START, led=(AB, BA), nodes=("n1", "n2"), figur
     facts = Facts(
         nodes={nid: NodeInfo(nid, http=f"http://{nid}", ready=True) for nid in nodes},
         channels={"shop": Channel("shop", state, DEFINITION)},
-        leader_locks={p: LeaderLock("n1", LeaderLockStatus.OVERTAKE, 7, 1) for p in led},
+        leader_locks={p: LeaderLock("n1", LeaderLockStatus.OVERTAKE, 7, 1, number=3) for p in led},
     )
     lines = [
         {
@@ -122,7 +122,8 @@ def test_the_page_of_a_node_that_does_not_answer():
 
 def test_a_table_is_sorted_by_figures_and_not_by_their_texts():
     row = pipeline_row(view(figures={"lag": 75.04, "pending": None}).pipelines[0])
-    assert row.keys == {"lag": 75.0, "rate": "", "pending": "", "epoch": 7}
+    assert row.keys == {"lag": 75.0, "rate": "", "pending": "", "leadership": 3}
+    assert row.leadership == "3"
     assert look_of("failed").rank < look_of("retrying").rank < look_of("running").rank
 
 
