@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 
 from arbiter.arbiter import Arbiter
+from arbiter.values import AlarmSender, NodeInfo
 from setl.alarms.alarm_state import Silence
 from setl.alarms.asking import (
     ask_for_test,
@@ -19,6 +20,7 @@ from setl.alarms.asking import (
     stored_alarms,
 )
 from setl.alarms.deciding import firing
+from setl.alarms.guide import section_of
 from setl.alarms.rules import RULES
 from setl.cli.access.cluster import (
     AnswerNo,
@@ -35,6 +37,7 @@ from setl.cli.terminal.times import parse_time
 from setl.counting import count
 from setl.node.alarm_status import failing_in
 from setl.node.cluster.view import look_at, moment
+from setl.node.console.links import docs_link
 from setl.node.stored import pipelines_of
 from setl.waiting import polling
 
@@ -66,6 +69,7 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
             )
             return
         alarm_state, sender = stored_alarms(arbiter), arbiter.alarms.sender()
+        nodes = arbiter.facts().nodes
     rows = [
         {
             "severity": each.severity,
@@ -78,6 +82,7 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
             "lasts": each.lasts(now),
             "text": each.text,
             "hint": each.hint,
+            "docs": section_of(each.key.rule),
             "last_sent": "silenced"
             if any(s.covers(each.key, now) for s in quiet)
             else moment(each.last_sent_at or None),
@@ -87,6 +92,8 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
     print_rows(rows, _COLUMNS, output, nothing="No alarm is raised.")
     if output != "table":
         return
+    for line in _advice(rows, _docs_address(nodes, sender)):
+        console().print(line, soft_wrap=True)  # terminals open an address that is whole
     if sender is None:
         console().print("No node sends alarms: none is running, or none is warm yet.")
         return
@@ -97,6 +104,24 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
             count(len(alarm_state.notices), "message waits", "messages wait") + " for a receiver"
         )
         console().print(f"{waiting}; `setl alarm test` shows which")
+
+
+def _docs_address(nodes: Mapping[str, NodeInfo], sender: AlarmSender | None) -> str:
+    """The address of the docs on a node, that of the sender if it has one; "" if none has."""
+    first = sender.nid if sender else ""
+    by_choice = sorted(nodes.values(), key=lambda node: (node.nid != first, node.nid))
+    return next((f"{node.http.rstrip('/')}{docs_link('')}" for node in by_choice if node.http), "")
+
+
+def _advice(rows: Sequence[Mapping[str, Any]], address: str) -> Iterator[str]:
+    """What to do about each rule's alarms, and where the docs say more; once for each rule."""
+    for rule in dict.fromkeys(row["rule"] for row in rows):
+        hints = dict.fromkeys(row["hint"] for row in rows if row["rule"] == rule and row["hint"])
+        section = section_of(rule)
+        where = f"{address}{section}" if address else f"{section} in the docs"
+        more = [f"see {where}"] if section else []
+        if said := "; ".join([*hints, *more]):
+            yield f"{rule}: {said}"
 
 
 @alarm.command()

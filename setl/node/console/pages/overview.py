@@ -8,6 +8,7 @@ from typing import Any
 
 from arbiter.values import EVERYTHING, Channel, NodeInfo, PipelineId
 from setl.alarms.alarm_state import lasts_for
+from setl.alarms.guide import section_of
 from setl.node.alarm_status import failing_in, firing_in, somebody_decides
 from setl.node.cluster.pipeline_texts import endpoints_of
 from setl.node.cluster.view import ClusterView, PipelineView, Standby, handover_sentence
@@ -104,6 +105,7 @@ class AlarmRow:
 
     Attributes:
         severity: see `setl.node.alarm_status.FiringAlarm`; so with the rest.
+        docs: the section of the documentation about it.
     """
 
     severity: str
@@ -113,6 +115,7 @@ class AlarmRow:
     text: str
     hint: str
     silenced: bool
+    docs: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +230,7 @@ def _alarm_row(alarm: Mapping[str, Any], at: float) -> AlarmRow:
         text=str(alarm["text"]),
         hint=str(alarm["hint"]),
         silenced=bool(alarm["silenced"]),
+        docs=section_of(str(alarm["rule"])),
     )
 
 

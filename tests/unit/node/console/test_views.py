@@ -70,11 +70,11 @@ def view(**options):
     return view_of(facts, answers, 1000.0)
 
 
-def render(page):
-    """The first page's part that says whether all is well."""
+def render(page, part="r-problems"):
+    """A part of the first page; if none is named, the one that says whether all is well."""
     around = {"path": "/", "writable": True, "elsewhere": ()}
     values = {"page": page, "session": None, "silences": (), "jobs": (), **around}
-    return regions("overview", values)["r-problems"]
+    return regions("overview", values)[part]
 
 
 def levels(found):
@@ -145,6 +145,9 @@ def test_alarms_that_are_raised_are_listed_as_whoever_sends_them_reports():
     first = render(page)
     assert "What is wrong" in first
     assert "All is well" not in first
+    assert 'href="/console/docs/troubleshooting.md#lag-grows">Lag grows</a>' in render(
+        page, "r-alarms"
+    )
     assert "All is well" in render(overview_of(view(), here="n1"))
     assert page.silenceable == ("shop", "shop/ab", "shop/ba")
     many = asdict(AlarmStatus(sends=True, firing=(alarm,) * (MOST_ALARMS + 2)))
