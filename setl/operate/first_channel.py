@@ -118,15 +118,15 @@ def _tables(endpoint: SourceConfig, wanted: ServerUrl) -> list[FirstTable]:
     if opened is None:
         raise ConfigurationError(f"{wanted.address} has no tables that can be read")
     with opened as server:
-        there = [name for name in server.names() if not is_system(name[0])]
-        schemas = list(dict.fromkeys(schema for schema, _ in there))
+        visible = [name for name in server.names() if not is_system(name[0])]
+        schemas = list(dict.fromkeys(schema for schema, _ in visible))
         spelt = [_as_the_server_spells(schema, schemas) for schema in wanted.schemas]
         if empty := [schema for schema in spelt if schema not in schemas]:
             raise _shows_nothing(wanted, f"schema {', '.join(empty)}", empty[0], schemas)
-        if not there:
+        if not visible:
             raise _shows_nothing(wanted, "any schema", "", schemas)
         found: list[FirstTable] = []
-        for schema, table in there:
+        for schema, table in visible:
             if not spelt or schema in spelt:
                 try:
                     (reader,) = server.readers([(schema, table)])
