@@ -92,7 +92,7 @@ def _written_as(column: Column) -> str:
     elif column.kind is Kind.DECIMAL:
         kind += f" with {column.scale} decimals" if column.scale else ""
     elif column.width:
-        # Distinguished in `setl.systems.elasticsearch.load.document_origin` from what earlier
+        # Distinguished in `setl.systems.search_index.load.document_origin` from what earlier
         # releases noted.
         kind += ", any length" if column.width < 0 else f", {column.width} bytes"
     return f"{_named(column)} ({kind})"

@@ -7,8 +7,8 @@ import pytest
 from setl.load.deadletters.dead_letter import State
 from setl.load.deadletters.store import Pending, Tally
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.deadletters import opened_index
 from setl.systems.mysql.stored.deadletters import opened_table
+from setl.systems.search_index.deadletters import opened_index
 from tests.databases import EACH
 from tests.families import Pair
 from tests.letters import MemoryDeadLetters, letter

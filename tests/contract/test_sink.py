@@ -12,8 +12,8 @@ from setl.model.change import TargetChanges
 from setl.model.loaded import Loaded
 from setl.model.schema import Column, Kind
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.load.ids import document_id
-from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
+from setl.systems.search_index.load.ids import document_id
+from setl.systems.search_index.load.sink import IndexSink, IndexSinkSettings
 from setl_jsonlines.lines import file_of, original, rows_in
 from setl_jsonlines.sink import JsonLinesSinkSettings
 from tests.databases import EACH
@@ -77,7 +77,7 @@ class ElasticsearchTarget:
         endpoint = ElasticEndpoint((server.url,))
         self.fence = VersionFence()
         self.client = Elasticsearch(server.url)
-        self.sink = ElasticsearchSink(ElasticsearchSinkSettings(endpoint, actions_per_request=100))
+        self.sink = IndexSink(IndexSinkSettings(endpoint, actions_per_request=100))
 
     def target(self, table):
         return "", f"{self._prefix}_{table}"

@@ -43,7 +43,7 @@ from setl.garbage_collection import freeze_loaded_objects
 
 freeze_loaded_objects(collect_rarely=True)
 frozen = gc.get_freeze_count()
-import setl.systems.elasticsearch.load.sink
+import setl.systems.search_index.load.sink
 collected_by_each_task = len(gc.get_objects())
 assert collected_by_each_task > 10_000, collected_by_each_task
 freeze_loaded_objects(collect_rarely=True)

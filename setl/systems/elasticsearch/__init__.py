@@ -1,1 +1,1 @@
-"""Elasticsearch: the client, the sink, indexes, dead letters, checks and readers."""
+"""Elasticsearch: its client, and the target that it makes of `setl.systems.search_index`."""

@@ -22,7 +22,7 @@ from setl.errors import (
     TransientError,
     UntrustedServerError,
 )
-from setl.systems.elasticsearch.answers import BoundedNode
+from setl.systems.search_index.answers import BoundedNode
 
 if TYPE_CHECKING:
     from setl.channel.fields.endpoints import ElasticsearchTarget

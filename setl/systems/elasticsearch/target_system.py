@@ -21,20 +21,20 @@ from setl.load.version_fence import VersionFence
 from setl.model.document import DocumentForm
 from setl.systems.certificates import certificate_at
 from setl.systems.elasticsearch.client import elastic_endpoint
-from setl.systems.elasticsearch.creation import ElasticsearchCreation
-from setl.systems.elasticsearch.ddl import ElasticsearchDdl
-from setl.systems.elasticsearch.deadletters import check_dead_letter_index, opened_index
-from setl.systems.elasticsearch.disks import look_at_disks
-from setl.systems.elasticsearch.identities import index_identities
-from setl.systems.elasticsearch.index_target import DocumentShape, IndexTarget, documents_in
-from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
-from setl.systems.elasticsearch.preflight.arriving import Arriving, arriving
-from setl.systems.elasticsearch.preflight.target import check_elasticsearch_target
-from setl.systems.elasticsearch.target_view import ClusterView, look_at_writes
 from setl.systems.expiry import Expiration, ServerDisk
 from setl.systems.finding import Report
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import DdlReplicationContext, TargetSystem
+from setl.systems.search_index.creation import IndexCreation
+from setl.systems.search_index.ddl import IndexDdl
+from setl.systems.search_index.deadletters import check_dead_letter_index, opened_index
+from setl.systems.search_index.disks import look_at_disks
+from setl.systems.search_index.identities import index_identities
+from setl.systems.search_index.index_target import DocumentShape, IndexTarget, documents_in
+from setl.systems.search_index.load.sink import IndexSinkSettings
+from setl.systems.search_index.preflight.arriving import Arriving, arriving
+from setl.systems.search_index.preflight.target import check_search_target
+from setl.systems.search_index.target_view import ClusterView, look_at_writes
 from setl.transform.projection import document_form
 
 
@@ -49,9 +49,9 @@ class ElasticsearchTargetSystem(TargetSystem):
         self._config = config
         self._endpoint = elastic_endpoint(config)
 
-    def sink(self, mark: int, *, dead_letter_limit: int) -> ElasticsearchSinkSettings:  # noqa: ARG002
+    def sink(self, mark: int, *, dead_letter_limit: int) -> IndexSinkSettings:  # noqa: ARG002
         """See `TargetSystem.sink`; documents carry no mark, since nobody reads them back."""
-        return ElasticsearchSinkSettings(self._endpoint, dead_letter_limit=dead_letter_limit)
+        return IndexSinkSettings(self._endpoint, dead_letter_limit=dead_letter_limit)
 
     def expirations(self) -> Sequence[Expiration]:
         """See `ExpiringSystem.expirations`: of each address with https."""
@@ -79,11 +79,11 @@ class ElasticsearchTargetSystem(TargetSystem):
 
     @override
     def schema_changes(self, context: DdlReplicationContext) -> SchemaChanges:
-        return ElasticsearchDdl(self._endpoint, context.router)
+        return IndexDdl(self._endpoint, context.router)
 
     def table_creation(self, context: DdlReplicationContext) -> TableCreation:  # noqa: ARG002
         """See `CreatingTarget.table_creation`."""
-        return ElasticsearchCreation(self._endpoint)
+        return IndexCreation(self._endpoint)
 
     @override
     def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:
@@ -115,7 +115,7 @@ class ElasticsearchTargetSystem(TargetSystem):
         with report.failing():
             indexes = arriving(check.tables, pipeline.source, check.origin)
             indexes = indexes or _exact_indexes(pipeline)
-            check_elasticsearch_target(self._config, indexes, check.key, report)
+            check_search_target(self._config, indexes, check.key, report)
             if pipeline.stores_dead_letters:
                 check_dead_letter_index(self._config, report)
 

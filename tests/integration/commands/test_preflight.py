@@ -18,8 +18,8 @@ from setl.channel.reading import parse_channel, read_channel_file
 from setl.cli.main import run
 from setl.errors import ConfigurationError
 from setl.operate.check import check_channel as check_everything
-from setl.systems.elasticsearch.deadletters import DEAD_LETTERS
 from setl.systems.mysql.sql_files import resource_statements, system_table_statements
+from setl.systems.search_index.deadletters import DEAD_LETTERS
 from setl_embedded import MariaDb
 from tests.checking import check_channel
 from tests.mysql_servers import logs_no_generated, mariadb_version, needs_mariadb

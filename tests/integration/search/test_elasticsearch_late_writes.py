@@ -11,8 +11,8 @@ from setl.errors import TransientError
 from setl.model.change import TargetChanges
 from setl.model.position import BinlogPosition, document_version
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
-from setl.systems.elasticsearch.mapping import GC_DELETES_SECONDS
+from setl.systems.search_index.load.sink import IndexSink, IndexSinkSettings
+from setl.systems.search_index.mapping import GC_DELETES_SECONDS
 from tests.integration.search.test_elasticsearch_sink import ID, INDEX, NAME, Search, changes
 from tests.loading import ticket_for
 from tests.search_server import SearchServer
@@ -110,7 +110,7 @@ class RememberingCluster(SearchServer):
 @contextmanager
 def remembering():
     with RememberingCluster() as cluster:
-        sink = ElasticsearchSink(ElasticsearchSinkSettings(ElasticEndpoint((cluster.url,))))
+        sink = IndexSink(IndexSinkSettings(ElasticEndpoint((cluster.url,))))
         with closing(sink):
             yield cluster, sink
 
@@ -183,8 +183,8 @@ class Moment:
 def test_what_a_process_had_in_hand_when_it_froze_is_not_sent_after_it_thaws():
     with remembering() as (cluster, _):
         clock = Moment(10_000.0)
-        settings = ElasticsearchSinkSettings(ElasticEndpoint((cluster.url,)), attempts=1)
-        sink = ElasticsearchSink(settings, clock=clock)
+        settings = IndexSinkSettings(ElasticEndpoint((cluster.url,)), attempts=1)
+        sink = IndexSink(settings, clock=clock)
         ticket = replace(OLD, begun=10_000.0)
         part = changes("i", (ID, NAME), [(1, "a")], version=1)
         clock.time += settings.max_age

@@ -12,8 +12,8 @@ from setl.model.change import TargetChanges
 from setl.model.document import DocumentForm
 from setl.model.schema import COLUMN_KINDS, Column, Kind
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client
-from setl.systems.elasticsearch.load.index import ensure_index
-from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
+from setl.systems.search_index.load.index import ensure_index
+from setl.systems.search_index.load.sink import IndexSink, IndexSinkSettings
 from setl_embedded.ports import free_port
 from tests.loading import ticket_for, unique
 from tests.search_server import SearchServer
@@ -41,8 +41,8 @@ class Search:
     def __init__(self, url, **options):
         self.client = Elasticsearch(url)
         self.naps = []
-        settings = ElasticsearchSinkSettings(ElasticEndpoint((url,)), **options)
-        self.sink = ElasticsearchSink(settings, sleep=self.naps.append)
+        settings = IndexSinkSettings(ElasticEndpoint((url,)), **options)
+        self.sink = IndexSink(settings, sleep=self.naps.append)
         self.index = unique("docs")
 
     def write(self, columns, upserts=(), deletes=(), version=1):

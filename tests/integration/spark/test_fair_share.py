@@ -19,9 +19,9 @@ from setl.model.position import BinlogPosition
 from setl.run.loads.job import LoadJob
 from setl.run.spark.session import parallelism
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.systems.mysql import target_system
 from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.search_index.load.sink import IndexSinkSettings
 from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.work import TransformPlan
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
@@ -145,7 +145,7 @@ def test_pipelines_whose_targets_hang_leave_room_for_the_others(spark, patient, 
 
 def cancelled_load(spark, number, after):
     """A load of two tasks that is cancelled so many seconds after Spark has heard of it."""
-    sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
+    sink = IndexSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     router: Any = SimpleNamespace(decides=False, route=lambda *_: ())
     plan = TransformPlan("binlog", router)
     job = LoadJob(

@@ -13,7 +13,7 @@ from setl.run.runners import prepared_queries
 from setl.run.runners.prepared_queries import PreparedQueries
 from setl.run.runners.work import LoadWork
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
+from setl.systems.search_index.load.sink import IndexSinkSettings
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.work import TransformPlan, WorkItem
@@ -46,7 +46,7 @@ class Shop:
             (route.index, *table): ExpressionBranch(spark.session, self.plan, route)
             for table, (route,) in by_table.items()
         }
-        sink = ElasticsearchSinkSettings(ElasticEndpoint((url,)))
+        sink = IndexSinkSettings(ElasticEndpoint((url,)))
         self.jobs = PreparedQueries(spark, self.plan, self.branches, sink)
         self.version = 10
 

@@ -9,11 +9,11 @@ import pytest
 from setl.errors import TransientError
 from setl.select.checkpoints.owner import Owner
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.target_view import look_at_writes
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.heartbeats.heartbeat import MysqlHeartbeat
 from setl.systems.mysql.locks.waits import look
 from setl.systems.mysql.stored import writers
+from setl.systems.search_index.target_view import look_at_writes
 from setl_drills.connections import connections
 from setl_embedded import MySql
 from setl_embedded.ports import free_port

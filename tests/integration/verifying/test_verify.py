@@ -19,12 +19,12 @@ from setl.model.position import BinlogPosition
 from setl.operate.verify import verify_keys
 from setl.run.verification.ambiguity import seen_twice
 from setl.run.verification.compared_targets import mapped_targets, target_reader
-from setl.systems.elasticsearch.load.documents import render_documents
-from setl.systems.elasticsearch.load.ids import document_id
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.reading.table_reader import TableReader
 from setl.systems.mysql.reading.table_target import TableTarget
+from setl.systems.search_index.load.documents import render_documents
+from setl.systems.search_index.load.ids import document_id
 from tests.integration.compared_pair import AT_ONCE, ORDERS, ROWS, described, fill, named
 from tests.integration.type_catalogue import LABELS
 from tests.mysql_servers import binlog_status

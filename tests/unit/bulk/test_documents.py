@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from setl.model.document import DocumentForm
 from setl.model.schema import Column, Kind
-from setl.systems.elasticsearch.index_target import (
+from setl.systems.search_index.index_target import (
     DocumentShape,
     _Exact,
     field_value,

@@ -15,7 +15,7 @@ from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind, RowSchema
 from setl.model.table_load import TableLoad
 from setl.run.table_loads.items import MappedTable, StepSize, keys_of
-from setl.systems.elasticsearch.index_target import DocumentShape
+from setl.systems.search_index.index_target import DocumentShape
 from setl.transform.compaction import Compactor
 
 ID, SHOP, V = Column("id", Kind.INTEGER), Column("shop", Kind.TEXT), Column("v", Kind.INTEGER)

@@ -3,21 +3,21 @@ import threading
 
 from setl.load.worker import MAX_UNUSED_SECONDS, SinkCache
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.sink.sink import MysqlSink, MysqlSinkSettings
+from setl.systems.search_index.load.sink import IndexSink, IndexSinkSettings
 from tests.clocks import SetClock
 from tests.loading import ticket_for
 
 MYSQL = MysqlSinkSettings(MysqlEndpoint("db", password="secret1"), 7)
-SEARCH = ElasticsearchSinkSettings(
+SEARCH = IndexSinkSettings(
     ElasticEndpoint(("http://u:secret2@es:9200",), "u", "secret3", "secret4")
 )
 
 
 def test_the_settings_say_which_sink_it_is():
     assert isinstance(MYSQL.make_sink(), MysqlSink)
-    assert isinstance(SEARCH.make_sink(), ElasticsearchSink)
+    assert isinstance(SEARCH.make_sink(), IndexSink)
 
 
 def test_settings_travel_and_find_the_same_sink_and_show_no_secret():
@@ -39,7 +39,7 @@ def test_nobody_waits_for_a_sink_that_is_closed_because_there_are_too_many(monke
         closed.set()
 
     monkeypatch.setattr(cache.get(MYSQL), "close", hangs)
-    assert isinstance(cache.get(SEARCH), ElasticsearchSink)
+    assert isinstance(cache.get(SEARCH), IndexSink)
     going.set()
     assert closed.wait(20)
     cache.close()

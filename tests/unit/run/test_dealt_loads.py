@@ -17,7 +17,7 @@ from setl.run.loads.job import LoadJob
 from setl.run.runners.tasks import TaskReport
 from setl.run.stalls.stall import JobView
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
+from setl.systems.search_index.load.sink import IndexSinkSettings
 from setl.transform.work import TransformPlan
 from tests.waiting import eventually
 
@@ -92,7 +92,7 @@ def job_of(context, epoch, monkeypatch):
     monkeypatch.setattr(job_module, "parallelism", lambda _: 2)
     spark: Any = SimpleNamespace(context=context)
     router: Any = SimpleNamespace(decides=False, route=lambda *_: ())
-    sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
+    sink = IndexSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     job = LoadJob(
         spark,
         name="shop/orders",

@@ -21,7 +21,7 @@ from setl.run.spark import errors as spark_errors
 from setl.run.spark.errors import start_error
 from setl.run.spark.session import JvmWatch, SparkGone, jvm_exit
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
+from setl.systems.search_index.load.sink import IndexSinkSettings
 from tests.waiting import eventually
 
 TICKET = LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0)
@@ -57,7 +57,7 @@ def refuse(*_args, **_options):
 def load_job(call) -> LoadJob:
     spark: Any = SimpleNamespace(context=Context(call))
     plan: Any = SimpleNamespace(codec="binlog", router=SimpleNamespace(decides=False))
-    sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
+    sink = IndexSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     return LoadJob(spark, name="shop/orders", epoch=7, plan=plan, sink=sink, rows_per_task=10)
 
 

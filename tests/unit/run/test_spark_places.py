@@ -17,7 +17,7 @@ from setl.run.runners.tasks import TaskReport
 from setl.run.spark.errors import spark_error
 from setl.run.spark.session import SparkSettings, worker_python
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
+from setl.systems.search_index.load.sink import IndexSinkSettings
 from setl.transform.work import TransformPlan
 
 ARCHIVES = ("/data/rules.zip", "hdfs://n/env.tar.gz#environment", "/data/more.tgz#more")
@@ -86,7 +86,7 @@ def job_whose_tasks_report(monkeypatch, *reports) -> LoadJob:
     router: Any = SimpleNamespace(decides=False)
     plan = TransformPlan("binlog", router)
     monkeypatch.setattr(job_module, "replace", lambda value, **_: value)
-    sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
+    sink = IndexSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     job = LoadJob(spark, name="shop/orders", epoch=7, plan=plan, sink=sink, rows_per_task=10)
     monkeypatch.setattr(job, "_ways", SimpleNamespace(run=lambda *_: list(reports)))
     return job

@@ -1,0 +1,1 @@
+"""Rows as documents of a search index, whichever product serves it."""

@@ -1,0 +1,277 @@
+"""Dead letters in an Elasticsearch target: documents of the index ``setl-deadletter``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields, replace
+from typing import Any, Final
+
+from elasticsearch import ApiError, BadRequestError, Elasticsearch
+from elasticsearch.helpers import scan, streaming_bulk
+
+from setl.channel.file import ElasticsearchTarget
+from setl.errors import TransientError
+from setl.load.deadletters.dead_letter import DeadLetter, State
+from setl.load.deadletters.store import Pending, Tally, tallied, too_large
+from setl.systems.elasticsearch.client import (
+    ElasticEndpoint,
+    elastic_endpoint,
+    make_client,
+    translating,
+)
+from setl.systems.finding import Report
+
+DEAD_LETTERS: Final = "setl-deadletter"
+"""The index, beside those that rows are written to."""
+
+_MAX_CACHED = {
+    "type": "keyword",
+    "index": False,
+    "doc_values": False,
+}  # in _source, searched by nobody
+_KEYWORD = {"type": "keyword"}
+_LONG = {"type": "long"}
+_PROPERTIES: dict[str, dict[str, Any]] = {
+    **{field.name: _KEYWORD for field in fields(DeadLetter)},
+    "version": _LONG, "batch": _LONG, "epoch": _LONG, "attempts": _LONG,
+    "at": {"type": "double"},
+    "error": {"type": "text"},
+    "hint": _MAX_CACHED, "payload": _MAX_CACHED, "key_values": _MAX_CACHED,
+}  # fmt: skip
+_PAGE = 500
+_MOST_TARGETS = 10_000
+_TOO_LARGE = 413
+_OK = 200
+_NOT_FOUND = 404
+_CONFLICT = 409
+_ATTEMPTS = 5
+_BLOCKS = ("write", "read_only", "read_only_allow_delete")
+_WAITING = [State.OPEN.value, State.RETRY.value]
+
+
+class IndexDeadLetters:
+    """The `DeadLetterStore` over one client. What is changed is found by the next search."""
+
+    def __init__(self, client: Elasticsearch) -> None:
+        """Use a client; its errors pass through, so that its owner gives them a kind."""
+        self._client = client
+
+    def ensure(self) -> None:
+        """Create the index if it is not there."""
+        if self._client.indices.exists(index=DEAD_LETTERS):
+            return
+        try:
+            self._client.indices.create(
+                index=DEAD_LETTERS, mappings={"dynamic": False, "properties": _PROPERTIES}
+            )
+        except BadRequestError as error:
+            if error.error != "resource_already_exists_exception":
+                raise
+
+    def keep(self, letters: Sequence[DeadLetter], *, again: Collection[str] = ()) -> None:
+        """See `DeadLetterStore.keep`."""
+        if not letters:
+            return
+        self.ensure()
+        found = self._client.mget(
+            index=DEAD_LETTERS, ids=[x.id for x in letters], source=["attempts"]
+        )
+        tried = {d["_id"]: int(d["_source"]["attempts"]) for d in found["docs"] if d.get("found")}
+        for letter in letters:
+            document = asdict(replace(letter, attempts=tried.get(letter.id, 0) + 1))
+            document["state"] = letter.state.value
+            try:
+                # One request each: payloads are of any size, and letters are few.
+                if letter.id in again:
+                    self._client.update(index=DEAD_LETTERS, id=letter.id, doc=document)
+                else:
+                    self._client.index(index=DEAD_LETTERS, id=letter.id, document=document)
+            except ApiError as error:
+                if error.status_code == _NOT_FOUND and letter.id in again:
+                    continue
+                if error.status_code != _TOO_LARGE:
+                    raise
+                raise too_large(letter, "http.max_content_length of Elasticsearch") from error
+        self._refresh()
+
+    def mark(self, ids: Collection[str], state: State) -> None:
+        """See `DeadLetterStore.mark`."""
+        self._update(ids, {"state": state.value})
+
+    def forget_keys(self, ids: Collection[str]) -> None:
+        """See `DeadLetterStore.forget_keys`."""
+        self._update(ids, {"state": State.OPEN.value, "key_hash": ""})
+
+    def remove(self, ids: Collection[str]) -> int:
+        """See `DeadLetterStore.remove`."""
+        actions = ({"_op_type": "delete", "_id": i} for i in sorted(ids))
+        return sum(result["status"] == _OK for result in self._change(actions))
+
+    def pending(self, pipeline: str, target: str) -> list[Pending]:
+        """See `DeadLetterStore.pending`."""
+        query = [{"term": {"target": target}}, {"terms": {"state": _WAITING}}]
+        found = self._scan(pipeline, query, source=["key_hash", "version"])
+        return [
+            Pending(hit["_id"], hit["_source"]["key_hash"], int(hit["_source"]["version"]))
+            for hit in found
+            if hit["_source"]["key_hash"]
+        ]
+
+    def find(
+        self,
+        pipeline: str,
+        *,
+        ids: Collection[str] = (),
+        target: str = "",
+        states: Collection[State] = (),
+        limit: int = 0,
+        newest: bool = False,
+    ) -> list[DeadLetter]:
+        """See `DeadLetterStore.find`."""
+        query: list[dict[str, Any]] = []
+        if ids:
+            query.append({"terms": {"id": list(ids)}})
+        if target:
+            either = [{"term": {name: target}} for name in ("target", "source")]
+            query.append({"bool": {"should": either}})
+        if states:
+            query.append({"terms": {"state": [state.value for state in states]}})
+        way = "desc" if newest else "asc"
+        sort = [{"version": way}, {"id": way}]
+        letters: list[DeadLetter] = []
+        after: list[Any] | None = None
+        while not limit or len(letters) < limit:
+            size = min(_PAGE, limit - len(letters)) if limit else _PAGE
+            hits = self._search(pipeline, query, size=size, sort=sort, search_after=after)
+            letters += [_letter(hit["_source"]) for hit in hits]
+            if len(hits) < size:
+                break
+            after = hits[-1]["sort"]
+        return letters
+
+    def states(self, pipeline: str, ids: Collection[str] = ()) -> dict[str, State]:
+        """See `DeadLetterStore.states`."""
+        wanted = sorted(ids)
+        found: dict[str, State] = {}
+        for first in range(0, len(wanted) or 1, _PAGE):
+            some = wanted[first : first + _PAGE]
+            query = [{"terms": {"id": some}}] if some else []
+            hits = self._scan(pipeline, query, source=["state"])
+            found.update((hit["_id"], State(hit["_source"]["state"])) for hit in hits)
+        return found
+
+    def tally(self, pipeline: str) -> Tally:
+        """See `DeadLetterStore.tally`."""
+        targets = {"terms": {"field": "target", "size": _MOST_TARGETS}}
+        answer = self._client.search(
+            index=DEAD_LETTERS,
+            ignore_unavailable=True,
+            query=_query(pipeline, ()),
+            size=0,
+            aggregations={"states": {"terms": {"field": "state"}, "aggs": {"targets": targets}}},
+        )
+        states = answer.get("aggregations", {}).get("states", {}).get("buckets", [])
+        return tallied(
+            (State(state["key"]), str(target["key"]), int(target["doc_count"]))
+            for state in states
+            for target in state["targets"]["buckets"]
+        )
+
+    def trim(self, pipeline: str, most: int) -> None:
+        """See `DeadLetterStore.trim`."""
+        if self.tally(pipeline).superseded <= most:
+            return
+        found = self.find(pipeline, states=[State.SUPERSEDED], newest=True)
+        self.remove([letter.id for letter in found[most:]])
+
+    def _update(self, ids: Collection[str], values: dict[str, Any]) -> None:
+        """Change letters that are not superseded, nor become so meanwhile."""
+        left = sorted(ids)
+        for _ in range(_ATTEMPTS):
+            if not left or not self._client.indices.exists(index=DEAD_LETTERS):
+                return
+            found = self._client.mget(index=DEAD_LETTERS, ids=left, source=["state"])
+            results = self._change(
+                {
+                    "_op_type": "update",
+                    "_id": document["_id"],
+                    "if_seq_no": document["_seq_no"],
+                    "if_primary_term": document["_primary_term"],
+                    "doc": values,
+                }
+                for document in found["docs"]
+                if document.get("found") and document["_source"]["state"] in _WAITING
+            )
+            left = [result["_id"] for result in results if result["status"] == _CONFLICT]
+        if left:
+            raise TransientError(f"dead letters keep being changed: {', '.join(left[:3])}")
+
+    def _change(self, actions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Update or delete documents; returns what became of each, whatever is there or not."""
+        results = streaming_bulk(
+            self._client, actions, index=DEAD_LETTERS, raise_on_error=False, refresh="true"
+        )
+        answers = [result for _, item in results for result in item.values()]
+        for answer in answers:
+            if answer["status"] not in {_OK, _NOT_FOUND, _CONFLICT}:
+                raise TransientError(f"Elasticsearch has not changed a dead letter: {answer}")
+        return answers
+
+    def _refresh(self) -> None:
+        self._client.indices.refresh(index=DEAD_LETTERS)
+
+    def _search(
+        self, pipeline: str, query: Sequence[dict[str, Any]], **options: Any
+    ) -> list[dict[str, Any]]:
+        answer = self._client.search(
+            index=DEAD_LETTERS, ignore_unavailable=True, query=_query(pipeline, query), **options
+        )
+        return answer["hits"]["hits"]
+
+    def _scan(
+        self, pipeline: str, query: Sequence[dict[str, Any]], source: list[str]
+    ) -> Iterable[dict[str, Any]]:
+        body = {"query": _query(pipeline, query), "_source": source}
+        return scan(self._client, index=DEAD_LETTERS, query=body, ignore_unavailable=True)
+
+
+@contextmanager
+def opened_index(endpoint: ElasticEndpoint) -> Generator[IndexDeadLetters]:
+    """The store over a client of its own."""
+    with translating(endpoint), make_client(endpoint) as client:
+        yield IndexDeadLetters(client)
+
+
+def _query(pipeline: str, query: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {"bool": {"filter": [{"term": {"pipeline": pipeline}}, *query]}}
+
+
+def _letter(source: dict[str, Any]) -> DeadLetter:
+    values: dict[str, Any] = dict(source)
+    values["state"] = State(values["state"])
+    return DeadLetter(**values)
+
+
+def check_dead_letter_index(target: ElasticsearchTarget, report: Report) -> None:
+    """Report whether the index of dead letters is there and can be written to.
+
+    Raises:
+        SetlError: the cluster does not answer, or does not let the account look.
+    """
+    endpoint = elastic_endpoint(target)
+    table_report = report.at(f"index {DEAD_LETTERS}")
+    with translating(endpoint), make_client(endpoint) as client:
+        if not client.indices.exists(index=DEAD_LETTERS):
+            table_report.ok("setl will create it for the faulty rows of `faulty_rows: dead_letter`")
+            return
+        found: dict[str, Any] = client.indices.get_settings(index=DEAD_LETTERS).body
+    for name, described in found.items():
+        blocks: dict[str, Any] = described["settings"]["index"].get("blocks", {})
+        held = [block for block in _BLOCKS if str(blocks.get(block)).lower() == "true"]
+        if held:
+            table_report.error(
+                f"it is blocked for writing ({', '.join(held)}), and faulty rows go there",
+                *(f'PUT /{name}/_settings {{"index.blocks.{block}": null}}' for block in held),
+                code="index-blocked",
+            )
