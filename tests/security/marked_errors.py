@@ -3,9 +3,7 @@
 from pathlib import Path
 
 import pymysql
-from elastic_transport import ApiResponseMeta, HttpHeaders, NodeConfig
-from elasticsearch import BadRequestError
-from elasticsearch import ConnectionError as NoConnection
+from elastic_transport import ConnectionError as NoConnection
 
 from setl.channel.reading import resolve_and_parse
 from setl.errors import FatalError, FencedError, PositionLostError, SetlError, TransientError
@@ -13,6 +11,7 @@ from setl.run.spark.errors import spark_error
 from setl.select.checkpoints.folder import confined
 from setl.systems.elasticsearch.client import translate as elastic_error
 from setl.systems.mysql.connection import translate as mysql_error
+from setl.systems.search_index.errors import AnswerError, translate
 from setl.transform.processing import processor_named
 
 MARKER = "alice.liddell-4711@private.example"
@@ -25,10 +24,9 @@ def _of_mysql(number, text, kind: type[pymysql.MySQLError] = pymysql.err.DataErr
 
 
 def _answer(reason):
-    node = NodeConfig("http", "h", 9200)
-    meta = ApiResponseMeta(400, "1.1", HttpHeaders(), 0.1, node)
     body = {"error": {"type": "document_parsing_exception", "reason": reason}, "status": 400}
-    return elastic_error(BadRequestError(reason, meta, body)).at(index="customers", key=MARKER)
+    error = translate(AnswerError(400, body), "Elasticsearch")
+    return error.at(index="customers", key=MARKER)
 
 
 def _raised(act, *arguments):

@@ -1,69 +1,63 @@
-"""Makes clients of Elasticsearch, and translates their errors."""
+"""Sends requests to Elasticsearch with its own client, and translates that client's errors."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Final
 
 from elastic_transport import ConnectionError as NoConnection
-from elastic_transport import ConnectionTimeout, TlsError
-from elasticsearch import ApiError, Elasticsearch, TransportError, UnsupportedProductError
-from elasticsearch.helpers import ScanError
-from elasticsearch.serializer import JsonSerializer
-
-from setl.errors import (
-    ConfigurationError,
-    FatalError,
-    LoginRefusedError,
-    SetlError,
-    TransientError,
-    UntrustedServerError,
+from elastic_transport import (
+    ConnectionTimeout,
+    NodeConfig,
+    TlsError,
+    TransportError,
+    Urllib3HttpNode,
 )
-from setl.systems.search_index.answers import BoundedNode
+from elasticsearch import ApiError, Elasticsearch, UnsupportedProductError
+from elasticsearch.serializer import JsonSerializer
+from typing_extensions import override
+from urllib3.exceptions import HTTPError
+
+from setl.errors import ConfigurationError, SetlError, TransientError, UntrustedServerError
+from setl.systems.elasticsearch.pages import PointsInTime
+from setl.systems.search_index.answers import part
+from setl.systems.search_index.bounded import (
+    BoundedAnswer,
+    BoundedPool,
+    OtherProductError,
+    is_object,
+)
+from setl.systems.search_index.port import JSON, Answer, ClusterEndpoint, Product
 
 if TYPE_CHECKING:
     from setl.channel.fields.endpoints import ElasticsearchTarget
 
-RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
-"""HTTP statuses, of a request or of one bulk item, that may be others when it is sent again."""
+ELASTICSEARCH: Final = Product("Elasticsearch", (8, 0), "elasticsearch")
 
-NO_ACCESS_STATUSES = frozenset({401, 403})
-"""HTTP statuses that mean: this account, or anybody at the moment, must not do that."""
-
-
-_FORGOTTEN = "search_context_missing_exception"
+_HEADER: Final = "x-elastic-product"  # is on every answer of Elasticsearch
 
 
 @dataclass(frozen=True, slots=True)
-class ElasticEndpoint:
-    """Where a cluster is and as whom to use it. Picklable: it travels to Spark tasks.
+class ElasticEndpoint(ClusterEndpoint):
+    """A cluster of Elasticsearch; see `ClusterEndpoint`.
 
     Attributes:
-        hosts: addresses as ``http://name:port``; may hold credentials, so they are not shown.
-        user: account name, "" for none.
-        password: its password.
         api_key: used instead of user and password if not "".
-        ca_certs: file with the authorities that the servers' certificates must come from.
-        request_timeout: seconds to wait for an answer.
     """
 
-    hosts: tuple[str, ...] = field(repr=False)
-    user: str = ""
-    password: str = field(default="", repr=False)
+    product = ELASTICSEARCH
+    pages = PointsInTime()
+
     api_key: str = field(default="", repr=False)
-    ca_certs: str = ""
-    request_timeout: float = 30.0
 
-    def __str__(self) -> str:
-        return " ".join(_bare(host) for host in self.hosts)
+    @override
+    def connect(self) -> ElasticConnection:
+        return ElasticConnection(self)
 
-
-def _bare(host: str) -> str:
-    """An address without credentials."""
-    return urlsplit(host).netloc.rpartition("@")[2] or "?"
+    # The dataclass would make one that shows more.
+    __str__ = ClusterEndpoint.__str__
 
 
 def elastic_endpoint(target: ElasticsearchTarget) -> ElasticEndpoint:
@@ -78,24 +72,55 @@ def elastic_endpoint(target: ElasticsearchTarget) -> ElasticEndpoint:
     )
 
 
-def make_client(
-    endpoint: ElasticEndpoint, *, reader: JsonSerializer | None = None
-) -> Elasticsearch:
-    """A client; it connects when it is first used, and keeps its connections.
+class ElasticConnection:
+    """The `Connection` over Elasticsearch's client."""
 
-    A request that finds one server down goes to another at once; waiting and trying again is
-    left to the caller, who knows what may be repeated.
+    def __init__(self, endpoint: ElasticEndpoint) -> None:
+        """Connect to nothing yet.
 
-    Args:
-        endpoint: where the cluster is.
-        reader: reads answers; None for the client's own.
+        Raises:
+            ConfigurationError: an address or a certificate file is wrong.
+        """
+        self._endpoint = endpoint
+        self._client = _client(endpoint)
 
-    Raises:
-        ConfigurationError: an address or a certificate file is wrong.
-    """
+    def ask(
+        self, method: str, path: str, params: Mapping[str, str], body: bytes | None, kind: str
+    ) -> Answer:
+        """See `Connection.ask`."""
+        headers = {"accept": JSON} if body is None else {"accept": JSON, "content-type": kind}
+        try:
+            answer = self._client.perform_request(
+                method, path, params=params, headers=headers, body=body
+            )
+        except ApiError as error:
+            return Answer(error.meta.status, _bytes(error.body))
+        except (TransportError, UnsupportedProductError) as error:
+            raise translate(error).at(server=self._endpoint) from error
+        return Answer(answer.meta.status, _bytes(answer.body))
+
+    def close(self) -> None:
+        """See `Connection.close`."""
+        self._client.close()
+
+
+def _bytes(body: object) -> bytes:
+    """A body as it came; that of a HEAD is whether the answer was a good one."""
+    if isinstance(body, bytes):
+        return body
+    return body.encode() if isinstance(body, str) else b""
+
+
+class _AsSent(JsonSerializer):
+    """Leaves answers to those who know what is in them."""
+
+    def loads(self, data: bytes) -> Any:
+        """The answer's bytes."""
+        return data
+
+
+def _client(endpoint: ElasticEndpoint) -> Elasticsearch:
     options: dict[str, Any] = {}
-    if reader is not None:
-        options["serializers"] = {reader.mimetype: reader}
     if endpoint.api_key:
         options["api_key"] = endpoint.api_key
     elif endpoint.user:
@@ -106,9 +131,10 @@ def make_client(
         return Elasticsearch(
             list(endpoint.hosts),
             request_timeout=endpoint.request_timeout,
-            node_class=BoundedNode,
+            node_class=_BoundedNode,
             max_retries=max(0, len(endpoint.hosts) - 1),
             retry_on_status=(),
+            serializers={JSON: _AsSent()},
             **options,
         )
     except (ValueError, OSError) as error:
@@ -119,21 +145,46 @@ def make_client(
         ) from error
 
 
-@contextmanager
-def translating(endpoint: ElasticEndpoint) -> Generator[None]:
-    """Turn the client's errors inside the block into setl's, with the servers' addresses."""
+class _BoundedNode(Urllib3HttpNode):
+    """One server, whose answers are checked; for `node_class` of the client."""
+
+    def __init__(self, config: NodeConfig) -> None:
+        """See `Urllib3HttpNode`."""
+        super().__init__(config)
+        plain: Any = self.pool
+
+        def whose(answer: BoundedAnswer, sent: Any) -> str:
+            if _HEADER in answer.headers:
+                return ELASTICSEARCH.name
+            # 406: OpenSearch does not know the content types of Elasticsearch.
+            if (200 <= answer.status < 300 or answer.status == 406) and is_object(answer):
+                _refuse_opensearch(plain, sent)
+            return ""
+
+        self.pool: Any = BoundedPool(plain, whose, ELASTICSEARCH.name)
+
+
+def _refuse_opensearch(pool: Any, sent: Mapping[str, str]) -> None:
+    """Raise OtherProductError if the server at the other end says that it is OpenSearch."""
     try:
-        yield
-    except (ApiError, TransportError, UnsupportedProductError, ScanError) as error:
-        raise translate(error).at(server=endpoint) from error
+        headers = {k: v for k, v in sent.items() if k.lower() == "authorization"}
+        said = json.loads(pool.urlopen("GET", "/", headers=headers).data)
+    except (HTTPError, ValueError):
+        return
+    version = part(said, "version")
+    if version.get("distribution") == "opensearch":
+        raise OtherProductError(f"the server is OpenSearch {version.get('number')}")
 
 
 def translate(error: Exception) -> SetlError:
     """The kind of setl error that an error of the client is."""
-    if isinstance(error, ApiError):
-        return _answered(error)
     if isinstance(error, UnsupportedProductError):
         return TransientError("the server is not Elasticsearch", hint="Check `hosts`")
+    for cause in _causes(error):
+        if isinstance(cause, OtherProductError):
+            return ConfigurationError(
+                f"Elasticsearch: {cause}", hint="Write `type: opensearch` for this target"
+            )
     if isinstance(error, TlsError):
         untrusted = "CERTIFICATE_VERIFY_FAILED" in error.message
         kind = UntrustedServerError if untrusted else ConfigurationError
@@ -145,40 +196,8 @@ def translate(error: Exception) -> SetlError:
     return TransientError(f"Elasticsearch: {error}")
 
 
-def _answered(error: ApiError) -> SetlError:
-    return _typed(error, error.status_code).coded(error.status_code)
-
-
-def _typed(error: ApiError, status: int) -> SetlError:
-    reason = error_of(cast("object", error.body))
-    what = f"{reason.get('type')}: {reason.get('reason')}" if reason else error.message
-    text = f"Elasticsearch: {what} [{status}]"
-    if status in RETRY_STATUSES or _is_forgotten(reason):
-        return TransientError(text)
-    if status in NO_ACCESS_STATUSES:
-        # 401: it does not know the account; 403: the account must not do that.
-        kind = LoginRefusedError if status == 401 else ConfigurationError
-        return kind(text, hint="Check the account and its privileges")
-    if status == 404:
-        return ConfigurationError(text, hint="Create the index, or let setl create it")
-    return FatalError(text)
-
-
-def _is_forgotten(reason: dict[str, Any]) -> bool:
-    """Whether a node has lost what was opened on it for reading, as after a restart."""
-    causes: object = reason.get("root_cause")
-    return isinstance(causes, list) and any(
-        isinstance(cause, dict) and cast("dict[str, Any]", cause).get("type") == _FORGOTTEN
-        for cause in cast("list[object]", causes)
-    )
-
-
-def error_of(body: object, name: str = "error") -> dict[str, Any]:
-    """The object under `name` in an answer or in another error; empty if there is none.
-
-    Servers, and proxies before them, also answer with text there.
-    """
-    if not isinstance(body, dict):
-        return {}
-    found = cast("dict[str, object]", body).get(name)
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+def _causes(error: object) -> Iterator[object]:
+    """What an error of the client was made of: with several servers, those of each of them."""
+    for cause in getattr(error, "errors", ()):
+        yield cause
+        yield from _causes(cause)

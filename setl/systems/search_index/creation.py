@@ -10,8 +10,10 @@ from setl.errors import ConfigurationError
 from setl.load.creation import Describe, Description, LoadEnd, NewTable
 from setl.load.sink import LoadTicket
 from setl.model.schema import Column
-from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
+from setl.systems.search_index.client import make_client
+from setl.systems.search_index.errors import translating
 from setl.systems.search_index.load.index import ensure_index
+from setl.systems.search_index.port import ClusterEndpoint
 
 
 class IndexCreation:
@@ -22,7 +24,7 @@ class IndexCreation:
     `setl.systems.search_index.load.index`.
     """
 
-    def __init__(self, endpoint: ElasticEndpoint) -> None:
+    def __init__(self, endpoint: ClusterEndpoint) -> None:
         """Connect to nothing yet."""
         self._endpoint = endpoint
 
@@ -41,7 +43,7 @@ class IndexCreation:
         ran: list[str] = []
         with translating(self._endpoint), make_client(self._endpoint) as client:
             names = dict.fromkeys(table.route.target[1] for table in tables)
-            missing = {n for n in names if not client.indices.exists(index=n)}
+            missing = {n for n in names if not client.exists(n)}
             for table in tables:
                 index = table.route.target[1]
                 described = describe(table) if index in missing else None

@@ -12,9 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from elasticsearch import Elasticsearch
-from elasticsearch.helpers import scan, streaming_bulk
-
 from setl.channel.names.shadow_tables import ShadowPart
 from setl.channel.routes.routed_table import RoutedTable
 from setl.channel.routes.routing import Route, Router, selected_columns
@@ -23,14 +20,17 @@ from setl.counting import count
 from setl.errors import ConfigurationError, FatalError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.schema import Column, Kind
-from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
 from setl.systems.mysql.ddl.declared_columns import defined_columns
 from setl.systems.mysql.ddl.statements import refuse_other
+from setl.systems.search_index.client import SearchClient, make_client
+from setl.systems.search_index.errors import translating
 from setl.systems.search_index.load.document_origin import other_pipelines
 from setl.systems.search_index.load.index import ensure_index
 from setl.systems.search_index.mapping import fields_of, mapped_field
+from setl.systems.search_index.port import ClusterEndpoint, Hit
 
-_DELETED: Final = frozenset({200, 404, 409})  # gone, was gone, or newer than the change
+_GONE: Final = 200
+_DELETED: Final = frozenset({_GONE, 404, 409})  # gone, was gone, or newer than the change
 _BY_IGNORING: Final = (
     ". Then `setl apply` the file with `ddl: ignore`, and `setl start` the channel. Write"
     " `ddl: pass` again when the pipeline is past it"
@@ -43,15 +43,15 @@ _ALIKE: Final = (
     frozenset({"long", "unsigned_long", "integer", "short", "byte", "double", "float", "half_float",
                "scaled_float"}),
     frozenset({"date", "date_nanos"}),
-    frozenset({"object", "flattened", "nested"}),
+    frozenset({"object", "flattened", "flat_object", "nested"}),
     frozenset({"binary"}),
 )  # fmt: skip
 
 
 class IndexDdl:
-    """The `setl.load.sink.SchemaChanges` of an Elasticsearch target."""
+    """The `setl.load.sink.SchemaChanges` of an index target."""
 
-    def __init__(self, endpoint: ElasticEndpoint, router: Router) -> None:
+    def __init__(self, endpoint: ClusterEndpoint, router: Router) -> None:
         """Connect to nothing yet."""
         self._endpoint = endpoint
         self._router = router
@@ -78,7 +78,7 @@ class IndexDdl:
             raise
 
     def _carry_out(
-        self, client: Elasticsearch, ddl: TableDdl, pipeline: str, version: int
+        self, client: SearchClient, ddl: TableDdl, pipeline: str, version: int
     ) -> Iterator[str]:
         moved = any(name.role is Role.NEW_NAME for name in ddl.names)
         if moved:
@@ -96,17 +96,17 @@ class IndexDdl:
                 else:
                     yield f"nothing to do for {route.target[1]}: {ddl.text}"
 
-    def _alter(self, client: Elasticsearch, ddl: TableDdl, route: Route) -> Iterator[str]:
+    def _alter(self, client: SearchClient, ddl: TableDdl, route: Route) -> Iterator[str]:
         if _rows_leave(ddl):
             raise _refused(
                 ddl, "rows leave a partition, and nothing says which", "delete their documents"
             )
         index = route.target[1]
         columns = list(_renamed(route, defined_columns(ddl)))
-        if not columns or not client.indices.exists(index=index):
+        if not columns or not client.exists(index):
             yield f"nothing to do for {index}: {ddl.text}"
             return
-        existing = client.indices.get_mapping(index=index)
+        existing = client.mappings(index)
         for description in existing.values():
             properties = description.get("mappings", {}).get("properties", {})
             _refuse_misfits(ddl, route, properties, columns)
@@ -119,10 +119,10 @@ class IndexDdl:
         yield f"fields of {index} for {names}: {ddl.text}"
 
     def _empty(
-        self, client: Elasticsearch, ddl: TableDdl, route: Route, pipeline: str, version: int
+        self, client: SearchClient, ddl: TableDdl, route: Route, pipeline: str, version: int
     ) -> str:
         index = route.target[1]
-        if not client.indices.exists(index=index):
+        if not client.exists(index):
             return f"{index} is not there: {ddl.text}"
         if not self._alone(route):
             raise _refused(
@@ -130,23 +130,23 @@ class IndexDdl:
                 f"the index {index} may hold documents of other tables, too",
                 "delete those of this table from it",
             )
-        others = other_pipelines(dict(client.indices.get_mapping(index=index).items()), pipeline)
+        others = other_pipelines(client.mappings(index), pipeline)
         if others:
             raise _refused(
                 ddl,
                 f"the index {index} has, or had, documents of {', '.join(others)}, too",
                 "delete those of this table from it",
             )
-        client.indices.refresh(index=index)
-        actions = (_delete(hit, version) for hit in scan(client, index=index, _source=False))
+        client.refresh(index)
+        hits = (hit for page in client.scroll(index, {"_source": False}) for hit in page)
         deleted = 0
-        for done, item in streaming_bulk(client, actions, raise_on_error=False):
+        for item in client.act((_delete(hit, version), None) for hit in hits):
             outcome: dict[str, Any] = item["delete"]
-            if not done and outcome.get("status") not in _DELETED:
+            if outcome.get("status") not in _DELETED:
                 raise TransientError(
-                    f"Elasticsearch has not deleted a document of {index}: {outcome.get('error')}"
+                    f"the cluster has not deleted a document of {index}: {outcome.get('error')}"
                 )
-            deleted += done
+            deleted += outcome["status"] == _GONE
         if _makes(ddl) and not ddl.replaces and not deleted:
             return f"nothing to do for {index}: {ddl.text}"
         return f"{count(deleted, 'document')} of {index} deleted: {ddl.text}"
@@ -187,7 +187,7 @@ class IndexDdl:
                     "load its index again, with `setl load --replace`",
                 )
 
-    def _refuse_new_key(self, client: Elasticsearch, ddl: TableDdl, name: TableName) -> None:
+    def _refuse_new_key(self, client: SearchClient, ddl: TableDdl, name: TableName) -> None:
         """Refuse another primary key: documents of rows as they are now have ids of the old one."""
         if not _changes_key(ddl):
             return
@@ -198,7 +198,7 @@ class IndexDdl:
             index = route.target[1]
             if route.key or route.id or route.nests(name.schema, table):
                 continue  # `id` has to name the whole key, so rows that come with another one fail
-            if client.indices.exists(index=index) and _has_documents(client, index):
+            if client.exists(index) and _has_documents(client, index):
                 raise _refused(
                     ddl,
                     f"the ids of the documents of {index} are made of the primary key,"
@@ -277,9 +277,9 @@ def _rows_leave(ddl: TableDdl) -> bool:
     )
 
 
-def _has_documents(client: Elasticsearch, index: str) -> bool:
-    client.indices.refresh(index=index)
-    return int(client.count(index=index)["count"]) > 0
+def _has_documents(client: SearchClient, index: str) -> bool:
+    client.refresh(index)
+    return int(client.count(index)["count"]) > 0
 
 
 def _removes_rows(ddl: TableDdl) -> bool:
@@ -324,9 +324,8 @@ def _nested(ddl: TableDdl, route: Route) -> str:
     return f"documents of {index} show it when they are written next: {ddl.text}"
 
 
-def _delete(hit: dict[str, Any], version: int) -> dict[str, Any]:
+def _delete(hit: Hit, version: int) -> dict[str, Any]:
     action = {
-        "_op_type": "delete",
         "_index": hit["_index"],
         "_id": hit["_id"],
         "version": version,
@@ -334,7 +333,7 @@ def _delete(hit: dict[str, Any], version: int) -> dict[str, Any]:
     }
     if "_routing" in hit:
         action["routing"] = hit["_routing"]
-    return action
+    return {"delete": action}
 
 
 def _refused(ddl: TableDdl, why: str, hint: str) -> FatalError:

@@ -1,4 +1,4 @@
-"""Dead letters in an Elasticsearch target: documents of the index ``setl-deadletter``."""
+"""Dead letters beside indexes: documents of the index ``setl-deadletter``."""
 
 from __future__ import annotations
 
@@ -7,20 +7,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
-from elasticsearch import ApiError, BadRequestError, Elasticsearch
-from elasticsearch.helpers import scan, streaming_bulk
-
-from setl.channel.file import ElasticsearchTarget
 from setl.errors import TransientError
 from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.load.deadletters.store import Pending, Tally, tallied, too_large
-from setl.systems.elasticsearch.client import (
-    ElasticEndpoint,
-    elastic_endpoint,
-    make_client,
-    translating,
-)
 from setl.systems.finding import Report
+from setl.systems.search_index.client import SearchClient, make_client
+from setl.systems.search_index.errors import NOT_FOUND, TOO_LARGE, AnswerError, translating
+from setl.systems.search_index.port import ClusterEndpoint, Hit
 
 DEAD_LETTERS: Final = "setl-deadletter"
 """The index, beside those that rows are written to."""
@@ -41,9 +34,7 @@ _PROPERTIES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 _PAGE = 500
 _MOST_TARGETS = 10_000
-_TOO_LARGE = 413
 _OK = 200
-_NOT_FOUND = 404
 _CONFLICT = 409
 _ATTEMPTS = 5
 _BLOCKS = ("write", "read_only", "read_only_allow_delete")
@@ -53,20 +44,20 @@ _WAITING = [State.OPEN.value, State.RETRY.value]
 class IndexDeadLetters:
     """The `DeadLetterStore` over one client. What is changed is found by the next search."""
 
-    def __init__(self, client: Elasticsearch) -> None:
+    def __init__(self, client: SearchClient) -> None:
         """Use a client; its errors pass through, so that its owner gives them a kind."""
         self._client = client
 
     def ensure(self) -> None:
         """Create the index if it is not there."""
-        if self._client.indices.exists(index=DEAD_LETTERS):
+        if self._client.exists(DEAD_LETTERS):
             return
         try:
-            self._client.indices.create(
-                index=DEAD_LETTERS, mappings={"dynamic": False, "properties": _PROPERTIES}
+            self._client.create(
+                DEAD_LETTERS, mappings={"dynamic": False, "properties": _PROPERTIES}
             )
-        except BadRequestError as error:
-            if error.error != "resource_already_exists_exception":
+        except AnswerError as error:
+            if error.type != "resource_already_exists_exception":
                 raise
 
     def keep(self, letters: Sequence[DeadLetter], *, again: Collection[str] = ()) -> None:
@@ -74,25 +65,24 @@ class IndexDeadLetters:
         if not letters:
             return
         self.ensure()
-        found = self._client.mget(
-            index=DEAD_LETTERS, ids=[x.id for x in letters], source=["attempts"]
-        )
-        tried = {d["_id"]: int(d["_source"]["attempts"]) for d in found["docs"] if d.get("found")}
+        asked = [{"_id": letter.id} for letter in letters]
+        found = self._client.many(DEAD_LETTERS, asked, "attempts")
+        tried = {d["_id"]: int(d["_source"]["attempts"]) for d in found if d.get("found")}
         for letter in letters:
             document = asdict(replace(letter, attempts=tried.get(letter.id, 0) + 1))
             document["state"] = letter.state.value
             try:
                 # One request each: payloads are of any size, and letters are few.
                 if letter.id in again:
-                    self._client.update(index=DEAD_LETTERS, id=letter.id, doc=document)
+                    self._client.update(DEAD_LETTERS, letter.id, document)
                 else:
-                    self._client.index(index=DEAD_LETTERS, id=letter.id, document=document)
-            except ApiError as error:
-                if error.status_code == _NOT_FOUND and letter.id in again:
+                    self._client.put(DEAD_LETTERS, letter.id, document)
+            except AnswerError as error:
+                if error.status == NOT_FOUND and letter.id in again:
                     continue
-                if error.status_code != _TOO_LARGE:
+                if error.status != TOO_LARGE:
                     raise
-                raise too_large(letter, "http.max_content_length of Elasticsearch") from error
+                raise too_large(letter, "http.max_content_length of the cluster") from error
         self._refresh()
 
     def mark(self, ids: Collection[str], state: State) -> None:
@@ -105,7 +95,7 @@ class IndexDeadLetters:
 
     def remove(self, ids: Collection[str]) -> int:
         """See `DeadLetterStore.remove`."""
-        actions = ({"_op_type": "delete", "_id": i} for i in sorted(ids))
+        actions = [({"delete": {"_index": DEAD_LETTERS, "_id": i}}, None) for i in sorted(ids)]
         return sum(result["status"] == _OK for result in self._change(actions))
 
     def pending(self, pipeline: str, target: str) -> list[Pending]:
@@ -164,13 +154,9 @@ class IndexDeadLetters:
     def tally(self, pipeline: str) -> Tally:
         """See `DeadLetterStore.tally`."""
         targets = {"terms": {"field": "target", "size": _MOST_TARGETS}}
-        answer = self._client.search(
-            index=DEAD_LETTERS,
-            ignore_unavailable=True,
-            query=_query(pipeline, ()),
-            size=0,
-            aggregations={"states": {"terms": {"field": "state"}, "aggs": {"targets": targets}}},
-        )
+        counted = {"states": {"terms": {"field": "state"}, "aggs": {"targets": targets}}}
+        asked = {"query": _query(pipeline, ()), "size": 0, "aggregations": counted}
+        answer = self._client.search(DEAD_LETTERS, asked, ignore_unavailable="true")
         states = answer.get("aggregations", {}).get("states", {}).get("buckets", [])
         return tallied(
             (State(state["key"]), str(target["key"]), int(target["doc_count"]))
@@ -189,58 +175,63 @@ class IndexDeadLetters:
         """Change letters that are not superseded, nor become so meanwhile."""
         left = sorted(ids)
         for _ in range(_ATTEMPTS):
-            if not left or not self._client.indices.exists(index=DEAD_LETTERS):
+            if not left or not self._client.exists(DEAD_LETTERS):
                 return
-            found = self._client.mget(index=DEAD_LETTERS, ids=left, source=["state"])
+            found = self._client.many(DEAD_LETTERS, [{"_id": i} for i in left], "state")
             results = self._change(
-                {
-                    "_op_type": "update",
-                    "_id": document["_id"],
-                    "if_seq_no": document["_seq_no"],
-                    "if_primary_term": document["_primary_term"],
-                    "doc": values,
-                }
-                for document in found["docs"]
+                (_update_of(document), {"doc": values})
+                for document in found
                 if document.get("found") and document["_source"]["state"] in _WAITING
             )
             left = [result["_id"] for result in results if result["status"] == _CONFLICT]
         if left:
             raise TransientError(f"dead letters keep being changed: {', '.join(left[:3])}")
 
-    def _change(self, actions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _change(self, actions: Iterable[tuple[Hit, Hit | None]]) -> list[dict[str, Any]]:
         """Update or delete documents; returns what became of each, whatever is there or not."""
-        results = streaming_bulk(
-            self._client, actions, index=DEAD_LETTERS, raise_on_error=False, refresh="true"
-        )
-        answers = [result for _, item in results for result in item.values()]
+        items = self._client.act(actions, refresh="true")
+        answers = [result for item in items for result in item.values()]
         for answer in answers:
-            if answer["status"] not in {_OK, _NOT_FOUND, _CONFLICT}:
-                raise TransientError(f"Elasticsearch has not changed a dead letter: {answer}")
+            if answer["status"] not in {_OK, NOT_FOUND, _CONFLICT}:
+                raise TransientError(f"the cluster has not changed a dead letter: {answer}")
         return answers
 
     def _refresh(self) -> None:
-        self._client.indices.refresh(index=DEAD_LETTERS)
+        self._client.refresh(DEAD_LETTERS)
 
     def _search(
         self, pipeline: str, query: Sequence[dict[str, Any]], **options: Any
     ) -> list[dict[str, Any]]:
-        answer = self._client.search(
-            index=DEAD_LETTERS, ignore_unavailable=True, query=_query(pipeline, query), **options
-        )
+        given = {name: value for name, value in options.items() if value is not None}
+        asked = {"query": _query(pipeline, query), **given}
+        answer = self._client.search(DEAD_LETTERS, asked, ignore_unavailable="true")
         return answer["hits"]["hits"]
 
     def _scan(
         self, pipeline: str, query: Sequence[dict[str, Any]], source: list[str]
     ) -> Iterable[dict[str, Any]]:
         body = {"query": _query(pipeline, query), "_source": source}
-        return scan(self._client, index=DEAD_LETTERS, query=body, ignore_unavailable=True)
+        pages = self._client.scroll(DEAD_LETTERS, body, ignore_unavailable="true")
+        return (hit for page in pages for hit in page)
 
 
 @contextmanager
-def opened_index(endpoint: ElasticEndpoint) -> Generator[IndexDeadLetters]:
+def opened_index(endpoint: ClusterEndpoint) -> Generator[IndexDeadLetters]:
     """The store over a client of its own."""
     with translating(endpoint), make_client(endpoint) as client:
         yield IndexDeadLetters(client)
+
+
+def _update_of(document: Hit) -> Hit:
+    """The first line of an update that only happens to a document as it was read."""
+    return {
+        "update": {
+            "_index": DEAD_LETTERS,
+            "_id": document["_id"],
+            "if_seq_no": document["_seq_no"],
+            "if_primary_term": document["_primary_term"],
+        }
+    }
 
 
 def _query(pipeline: str, query: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -253,19 +244,18 @@ def _letter(source: dict[str, Any]) -> DeadLetter:
     return DeadLetter(**values)
 
 
-def check_dead_letter_index(target: ElasticsearchTarget, report: Report) -> None:
+def check_dead_letter_index(endpoint: ClusterEndpoint, report: Report) -> None:
     """Report whether the index of dead letters is there and can be written to.
 
     Raises:
         SetlError: the cluster does not answer, or does not let the account look.
     """
-    endpoint = elastic_endpoint(target)
     table_report = report.at(f"index {DEAD_LETTERS}")
     with translating(endpoint), make_client(endpoint) as client:
-        if not client.indices.exists(index=DEAD_LETTERS):
+        if not client.exists(DEAD_LETTERS):
             table_report.ok("setl will create it for the faulty rows of `faulty_rows: dead_letter`")
             return
-        found: dict[str, Any] = client.indices.get_settings(index=DEAD_LETTERS).body
+        found: dict[str, Any] = client.settings(DEAD_LETTERS)
     for name, described in found.items():
         blocks: dict[str, Any] = described["settings"]["index"].get("blocks", {})
         held = [block for block in _BLOCKS if str(blocks.get(block)).lower() == "true"]

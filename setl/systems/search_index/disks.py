@@ -12,15 +12,17 @@ from dataclasses import replace
 from typing import Any, cast
 
 from setl.errors import ConfigurationError, FatalError
-from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
 from setl.systems.expiry import ServerDisk
 from setl.systems.search_index.answers import each, number, part
+from setl.systems.search_index.client import make_client
+from setl.systems.search_index.errors import translating
+from setl.systems.search_index.port import ClusterEndpoint
 
 _SECONDS = 10.0
 _WANTED = "nodes.*.name,nodes.*.roles,nodes.*.fs.total,nodes.*.fs.data"
 
 
-def look_at_disks(endpoint: ElasticEndpoint) -> Sequence[ServerDisk] | None:
+def look_at_disks(endpoint: ClusterEndpoint) -> Sequence[ServerDisk] | None:
     """Ask the cluster, in a few seconds; None if it does not tell this account.
 
     Raises:
@@ -29,14 +31,14 @@ def look_at_disks(endpoint: ElasticEndpoint) -> Sequence[ServerDisk] | None:
     client = make_client(replace(endpoint, request_timeout=min(endpoint.request_timeout, _SECONDS)))
     try:
         with translating(endpoint):
-            stats = client.nodes.stats(metric="fs", filter_path=_WANTED)
+            stats = client.node_stats("fs", _WANTED)
     except (ConfigurationError, FatalError):
         return (
             None  # the account has no `monitor`, or it is another server that has no such figures
         )
     finally:
         client.close()
-    return list(_disks(stats.body, str(endpoint))) or None
+    return list(_disks(stats, str(endpoint))) or None
 
 
 def _disks(body: object, cluster: str) -> Iterator[ServerDisk]:

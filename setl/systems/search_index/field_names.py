@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from setl.errors import ConfigurationError
 from setl.systems.search_index.mapping import mapped_field
 
-# Members of a document that Elasticsearch keeps for itself.
+# Members of a document that Elasticsearch or OpenSearch keeps for itself.
 _RESERVED: Final = frozenset({
     "_doc_count", "_feature", "_field_names", "_id", "_ignored", "_index", "_nested_path",
     "_routing", "_seq_no", "_source", "_tier", "_tsid", "_version",
@@ -38,7 +38,7 @@ def faulty_names(
     """
     for name in names:
         if name in _RESERVED:
-            yield NameFault(name, "has a name that Elasticsearch keeps for itself")
+            yield NameFault(name, "has a name that indexes keep for themselves")
         elif not all(part.strip() for part in name.split(".")):
             yield NameFault(name, "has a name that no field can have")
         elif any(other.startswith(f"{name}.") for other in names) or _is_in_value(

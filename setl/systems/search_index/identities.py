@@ -1,6 +1,6 @@
 """Tells an index from another one of its name.
 
-An index that is deleted comes back with the next document: Elasticsearch makes it, unless
+An index that is deleted comes back with the next document: the cluster makes it, unless
 ``action.auto_create_index`` says otherwise. Each index has a UUID of its own, which also an index
 gets that is restored from a snapshot. One that is restored over a closed index keeps its UUID, and
 has another history.
@@ -11,20 +11,20 @@ API: https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-indic
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import quote
 
-from elasticsearch import Elasticsearch, NotFoundError
-
 from setl.load.identities import Identity
-from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
 from setl.systems.search_index.answers import part
+from setl.systems.search_index.client import SearchClient, make_client
+from setl.systems.search_index.errors import NOT_FOUND, AnswerError, translating
+from setl.systems.search_index.port import ClusterEndpoint
 
 _WANTED: Final = "*.aliases,*.settings.index.uuid,*.settings.index.history_uuid"
 _NAMES_AT_ONCE: Final = 2_000  # characters; a request's first line may have 4,096 bytes
 
 
-def index_identities(endpoint: ElasticEndpoint, names: Collection[str]) -> Mapping[str, Identity]:
+def index_identities(endpoint: ClusterEndpoint, names: Collection[str]) -> Mapping[str, Identity]:
     """See `setl.load.identities.IdentifiedTarget.identities`."""
     found: dict[str, Identity] = {}
     with translating(endpoint), make_client(endpoint) as client:
@@ -47,17 +47,16 @@ def _in_pieces(names: list[str]) -> Iterator[list[str]]:
         yield piece
 
 
-def _identities(client: Elasticsearch, names: list[str]) -> dict[str, Identity]:
+def _identities(client: SearchClient, names: list[str]) -> dict[str, Identity]:
     try:
         # Without `ignore_unavailable`: an index that the account may not see would be left out.
-        answer = client.indices.get(
-            index=",".join(names), features=["aliases", "settings"], filter_path=_WANTED
-        )
-    except NotFoundError:
+        there: dict[str, dict[str, Any]] = client.describe(",".join(names), _WANTED)
+    except AnswerError as error:
+        if error.status != NOT_FOUND:
+            raise
         if len(names) == 1:
             return {}
         return {name: id_ for one in names for name, id_ in _identities(client, [one]).items()}
-    there = cast("dict[str, dict[str, Any]]", answer.body)
     found = {name: _identity(name, there) for name in names}
     return {name: identity for name, identity in found.items() if identity is not None}
 

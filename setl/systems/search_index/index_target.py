@@ -1,4 +1,4 @@
-"""The target side of a comparison when it is an Elasticsearch index."""
+"""The target side of a comparison when it is an index."""
 
 from __future__ import annotations
 
@@ -11,27 +11,24 @@ from itertools import product
 from math import inf, nextafter
 from typing import Any, NamedTuple
 
-from elasticsearch import Elasticsearch
-from elasticsearch.serializer import JsonSerializer
-
 from setl.bulk.chunks import Chunk
 from setl.bulk.comparing import key_text, key_values
 from setl.bulk.exact_json import parsed, shown
 from setl.bulk.pairs import Pair
-from setl.errors import DataError, TransientError
+from setl.errors import DataError
 from setl.model.change import Row, Value
 from setl.model.document import DocumentForm
 from setl.model.schema import Column, Kind
 from setl.printable import printable
-from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
+from setl.systems.search_index.client import check_whole, make_client, not_read
+from setl.systems.search_index.errors import NOT_FOUND, translating
 from setl.systems.search_index.key_ranges import chunk_query, ordered_field
 from setl.systems.search_index.load.documents import in_characters_outside, render_documents
 from setl.systems.search_index.load.ids import document_id, document_routing
 from setl.systems.search_index.mapping import field_of
+from setl.systems.search_index.port import ClusterEndpoint, Hit
 
-_PAGE = 2_000
 _IDS_PER_PART = 500
-_KEEP_ALIVE = "10m"
 _MOST_SLICES = 1_024  # what a cluster takes, unless `index.max_slices_per_pit` says otherwise
 _NUMBER = re.compile("0|-?[1-9][0-9]*")
 _DIGITS = 13  # of floating-point numbers; see `rounded`
@@ -42,18 +39,10 @@ _AS_IN_ROWS = frozenset({Kind.TEXT, Kind.DECIMAL, Kind.DATE, Kind.ENUM, Kind.TIM
 _MOMENTS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
 
 
-class _Exact(JsonSerializer):
-    """Reads documents with all digits of their numbers."""
-
-    def json_loads(self, data: bytes) -> Any:
-        """See `parsed`."""
-        return parsed(data)
-
-
 class Slice(NamedTuple):
-    """A part of an index as it was when its point in time was opened."""
+    """A part of an index; see `DocumentPages`."""
 
-    pit: str
+    opened: str
     number: int
     of: int
 
@@ -116,7 +105,7 @@ class DocumentShape:
         own = {column.name.lower(): column for column in columns}
         return replace(self, columns=tuple(own[name.lower()] for name in self.names))
 
-    def pair_of(self, hit: dict[str, Any]) -> Pair:
+    def pair_of(self, hit: Hit) -> Pair:
         """A document that is in the index; a field that it lacks counts as null."""
         document: dict[str, Any] = hit["_source"]
         compared = [_compared(column, document.get(column.name)) for column in self.columns]
@@ -224,7 +213,7 @@ def field_value(value: Any) -> Value:
 def rounded(value: float) -> Value:
     """A floating-point number as far as a document can be trusted to hold it.
 
-    Elasticsearch gives a document back as it was sent. Servers and proxies that read and write
+    A cluster gives a document back as it was sent. Servers and proxies that read and write
     the JSON on its way may lose the last digits of a double: the embedded server does.
     """
     return f"{value + 0.0:.{_DIGITS - 1}e}"  # adding turns -0.0 into 0.0
@@ -246,7 +235,7 @@ def near(value: float) -> tuple[Value, ...]:
 
 @dataclass(slots=True)
 class IndexTarget:
-    """An Elasticsearch index as a target; see `setl.bulk.target_reader.TargetReader`.
+    """An index as a target; see `setl.bulk.target_reader.TargetReader`.
 
     Attributes:
         endpoint: the cluster.
@@ -254,10 +243,10 @@ class IndexTarget:
         shape: how its documents are compared.
     """
 
-    endpoint: ElasticEndpoint
+    endpoint: ClusterEndpoint
     index: str
     shape: DocumentShape
-    _pits: list[str] = field(default_factory=list[str])
+    _opened: list[str] = field(default_factory=list[str])
 
     @property
     def name(self) -> str:
@@ -271,14 +260,14 @@ class IndexTarget:
         not exist has no documents: it comes into being with the first of them.
         """
         with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
-            if not client.indices.exists(index=self.index):
+            if not client.exists(self.index):
                 return []
-            client.indices.refresh(index=self.index)
-            pit = str(client.open_point_in_time(index=self.index, keep_alive=_KEEP_ALIVE)["id"])
-            self._pits.append(pit)
-            count = int(client.count(index=self.index)["count"])
+            client.refresh(self.index)
+            opened = self.endpoint.pages.open(client, self.index)
+            self._opened.append(opened)
+            count = int(client.count(self.index)["count"])
         slices = min(_MOST_SLICES, count // max(1, rows_per_part) + 1)
-        return [Slice(pit, number, slices) for number in range(slices)]
+        return [Slice(opened, number, slices) for number in range(slices)]
 
     def parts_of_keys(self, keys: Sequence[str]) -> Sequence[Ids]:
         """See `TargetReader.parts_of_keys`."""
@@ -293,9 +282,8 @@ class IndexTarget:
         An index that does not exist has any order. An alias of several has one if all have it.
         """
         with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
-            answer = client.options(ignore_status=404).indices.get_mapping(index=self.index)
-        body: dict[str, Any] = answer.body
-        there = [] if "error" in body else [one["mappings"] for one in body.values()]
+            found_mappings = client.mappings(self.index, ignore=NOT_FOUND)
+        there = [one["mappings"] for one in found_mappings.values()]
         mappings = [one.get("properties", {}) for one in there]
         if not mappings:
             mappings = [{name: field_of(column) for column, name in columns}]
@@ -321,105 +309,61 @@ class IndexTarget:
 
     def close(self) -> None:
         """See `TargetReader.close`."""
-        if not self._pits:
+        if not self._opened:
             return
         with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
-            while self._pits:
-                _close(client, self._pits.pop())
+            while self._opened:
+                self.endpoint.pages.close(client, self._opened.pop())
 
-    def _pages(self, part: Slice | Ids | Found) -> Iterator[list[dict[str, Any]]]:
+    def _pages(self, part: Slice | Ids | Found) -> Iterator[list[Hit]]:
         if isinstance(part, Ids):
             return self._by_id(part)
         return self._slice(part) if isinstance(part, Slice) else self._found(part)
 
-    def _slice(self, part: Slice) -> Iterator[list[dict[str, Any]]]:
-        sliced: dict[str, Any] = {}
-        if part.of > 1:
-            sliced["slice"] = {"id": part.number, "max": part.of}
+    def _slice(self, part: Slice) -> Iterator[list[Hit]]:
+        sliced = (part.number, part.of) if part.of > 1 else None
         with (
-            closing(make_client(self.endpoint, reader=_Exact())) as client,
+            closing(make_client(self.endpoint, read=parsed)) as client,
             translating(self.endpoint),
         ):
-            yield from _searched(client, part.pit, **sliced)
+            yield from self.endpoint.pages.read(client, part.opened, slice_=sliced)
 
-    def _found(self, part: Found) -> Iterator[list[dict[str, Any]]]:
+    def _found(self, part: Found) -> Iterator[list[Hit]]:
         with (
-            closing(make_client(self.endpoint, reader=_Exact())) as client,
+            closing(make_client(self.endpoint, read=parsed)) as client,
             translating(self.endpoint),
         ):
-            if not client.indices.exists(index=self.index):
+            if not client.exists(self.index):
                 return
-            client.indices.refresh(index=self.index)
-            pit = str(client.open_point_in_time(index=self.index, keep_alive=_KEEP_ALIVE)["id"])
+            client.refresh(self.index)
+            pages = self.endpoint.pages
+            opened = pages.open(client, self.index)
             try:
-                yield from _searched(client, pit, query=part.query)
+                yield from pages.read(client, opened, query=part.query)
             finally:
-                _close(client, pit)
+                pages.close(client, opened)
 
-    def _by_id(self, part: Ids) -> Iterator[list[dict[str, Any]]]:
+    def _by_id(self, part: Ids) -> Iterator[list[Hit]]:
         with (
-            closing(make_client(self.endpoint, reader=_Exact())) as client,
+            closing(make_client(self.endpoint, read=parsed)) as client,
             translating(self.endpoint),
         ):
-            if not client.indices.exists(index=self.index):
+            if not client.exists(self.index):
                 return
             wanted: list[dict[str, Any]] = []
             for id_, routing in map(self.shape.id_and_routing, part.ids):
                 wanted.append({"_id": id_} | ({"routing": routing} if routing else {}))
-            answer = client.mget(index=self.index, docs=wanted)
-            documents: list[dict[str, Any]] = answer["docs"]
+            documents = client.many(self.index, wanted)
             for document in documents:
                 if "error" in document:
-                    raise _not_read(document["error"])
+                    raise not_read(document["error"])
             yield [document for document in documents if document.get("found")]
 
 
-def _close(client: Elasticsearch, pit: str) -> None:
-    """Close a point in time; it is gone with the nodes that restarted since."""
-    client.options(ignore_status=404).close_point_in_time(id=pit)
-
-
-def _searched(client: Elasticsearch, pit: str, **what: Any) -> Iterator[list[dict[str, Any]]]:
-    """The documents of a point in time, page by page, in the order in which they are stored."""
-    after: list[Any] | None = None
-    while True:
-        answer = client.search(
-            pit={"id": pit, "keep_alive": _KEEP_ALIVE},
-            size=_PAGE,
-            sort=[{"_shard_doc": "asc"}],
-            search_after=after,
-            track_total_hits=False,
-            allow_partial_search_results=False,
-            **what,
-        )
-        # A document that is not seen must not count as one that is not there.
-        _check_whole(answer)
-        pit = str(answer.get("pit_id", pit))  # it may be another one from now on
-        hits: list[dict[str, Any]] = answer["hits"]["hits"]
-        if not hits:
-            return
-        yield hits
-        after = hits[-1]["sort"]
-
-
-def documents_in(endpoint: ElasticEndpoint, index: str) -> int:
+def documents_in(endpoint: ClusterEndpoint, index: str) -> int:
     """How many documents an index has; 0 if it does not exist. Raises SetlError."""
     with closing(make_client(endpoint)) as client, translating(endpoint):
-        client.options(ignore_status=404).indices.refresh(index=index)
-        answer = client.count(index=index, ignore_unavailable=True)
-        _check_whole(answer)
+        client.refresh(index, ignore=NOT_FOUND)
+        answer = client.count(index, ignore_unavailable="true")
+        check_whole(answer)
         return int(answer["count"])
-
-
-def _check_whole(answer: Any) -> None:
-    """Raise TransientError if an answer lacks what some shard has."""
-    shards: dict[str, Any] = answer.get("_shards", {})
-    if answer.get("timed_out") or shards.get("failed"):
-        raise _not_read(shards.get("failures"))
-
-
-def _not_read(why: Any) -> TransientError:
-    return TransientError(
-        f"Elasticsearch has not read all documents: {json.dumps(why)[:300]}",
-        hint="GET _cluster/health shows whether shards are missing",
-    )

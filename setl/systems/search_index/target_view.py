@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from elasticsearch import Elasticsearch
-
 from setl.errors import ConfigurationError, FatalError, SetlError
 from setl.load.target_view import Statement, TargetView
-from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
 from setl.systems.search_index.answers import each, number, part
+from setl.systems.search_index.client import SearchClient, make_client
+from setl.systems.search_index.errors import translating
+from setl.systems.search_index.port import ClusterEndpoint
 
 _SECONDS = 3.0
 _BULK = "indices:data/write/bulk"
@@ -40,7 +40,7 @@ class WriteLoad:
     blind: str = ""
 
 
-def look_at_writes(endpoint: ElasticEndpoint) -> WriteLoad:
+def look_at_writes(endpoint: ClusterEndpoint) -> WriteLoad:
     """Ask the cluster, in a few seconds.
 
     Raises:
@@ -60,22 +60,14 @@ def look_at_writes(endpoint: ElasticEndpoint) -> WriteLoad:
         client.close()
 
 
-def _asked(client: Elasticsearch) -> WriteLoad:
-    stats = client.nodes.stats(metric="thread_pool", filter_path="nodes.*.thread_pool.write")
-    # The client warns at each use that its method for this may change.
-    tasks = client.perform_request(
-        "GET",
-        "/_tasks",
-        params={
-            "actions": f"{_BULK}*",
-            "filter_path": "nodes.*.tasks.*.action,nodes.*.tasks.*.running_time_in_nanos",
-        },
-        headers={"accept": "application/json"},
-    )
-    pools = [part(part(node, "thread_pool"), "write") for node in each(stats.body, "nodes")]
+def _asked(client: SearchClient) -> WriteLoad:
+    stats = client.node_stats("thread_pool", "nodes.*.thread_pool.write")
+    wanted = "nodes.*.tasks.*.action,nodes.*.tasks.*.running_time_in_nanos"
+    tasks = client.tasks(f"{_BULK}*", wanted)
+    pools = [part(part(node, "thread_pool"), "write") for node in each(stats, "nodes")]
     running = [
         number(task, "running_time_in_nanos") / 1e9
-        for node in each(tasks.body, "nodes")
+        for node in each(tasks, "nodes")
         for task in each(node, "tasks")
         if task.get("action") == _BULK  # and not its parts on each shard
     ]
@@ -90,8 +82,8 @@ def _asked(client: Elasticsearch) -> WriteLoad:
 class ClusterView:
     """Remembers how many writes were rejected before, since only further ones matter."""
 
-    def __init__(self, address: str, look: Callable[[], WriteLoad]) -> None:
-        self._name = f"Elasticsearch {address}"
+    def __init__(self, name: str, look: Callable[[], WriteLoad]) -> None:
+        self._name = name
         self._look = look
         self._rejected: int | None = None
 

@@ -11,7 +11,8 @@ from setl.errors import ConfigurationError, DataError, TransientError
 from setl.model.change import TargetChanges
 from setl.model.document import DocumentForm
 from setl.model.schema import COLUMN_KINDS, Column, Kind
-from setl.systems.elasticsearch.client import ElasticEndpoint, make_client
+from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.search_index.client import make_client
 from setl.systems.search_index.load.index import ensure_index
 from setl.systems.search_index.load.sink import IndexSink, IndexSinkSettings
 from setl_embedded.ports import free_port
@@ -41,7 +42,8 @@ class Search:
     def __init__(self, url, **options):
         self.client = Elasticsearch(url)
         self.naps = []
-        settings = IndexSinkSettings(ElasticEndpoint((url,)), **options)
+        self.endpoint = ElasticEndpoint((url,))
+        settings = IndexSinkSettings(self.endpoint, **options)
         self.sink = IndexSink(settings, sleep=self.naps.append)
         self.index = unique("docs")
 
@@ -230,7 +232,7 @@ def test_an_index_may_be_made_by_several_at_once(search):
     failures = []
 
     def make():
-        client = Elasticsearch(str(search.client.transport.node_pool.get().base_url))
+        client = make_client(search.endpoint)
         ready.wait(30)
         try:
             ensure_index(client, search.index, (ID, NAME))

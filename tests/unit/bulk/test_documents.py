@@ -5,11 +5,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from setl.bulk.exact_json import parsed
 from setl.model.document import DocumentForm
 from setl.model.schema import Column, Kind
 from setl.systems.search_index.index_target import (
     DocumentShape,
-    _Exact,
     field_value,
     near,
     rounded,
@@ -68,7 +68,7 @@ def test_all_digits_of_a_number_in_json_count(there, same):
     )
     (pair,) = shape.pairs([(1, '{"a": 12345678901234567.1, "b": 2}')])
     answer = f'{{"_id": "1", "_source": {{"id": 1, "j": {there}}}}}'.encode()
-    found = shape.pair_of(_Exact().loads(answer))
+    found = shape.pair_of(parsed(answer))
     assert (found.compared in [pair.compared, *pair.alternatives]) is same
 
 

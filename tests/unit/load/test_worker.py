@@ -11,7 +11,7 @@ from tests.loading import ticket_for
 
 MYSQL = MysqlSinkSettings(MysqlEndpoint("db", password="secret1"), 7)
 SEARCH = IndexSinkSettings(
-    ElasticEndpoint(("http://u:secret2@es:9200",), "u", "secret3", "secret4")
+    ElasticEndpoint(("http://u:secret2@es:9200",), "u", "secret3", api_key="secret4")
 )
 
 

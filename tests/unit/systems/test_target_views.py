@@ -1,9 +1,9 @@
 from setl.channel.file import ElasticsearchTarget, MysqlTarget
 from setl.errors import TransientError
-from setl.systems.elasticsearch import target_system
 from setl.systems.mysql.locks import waits as lock_waits
 from setl.systems.mysql.locks.waits import Connections
 from setl.systems.registry import system_of
+from setl.systems.search_index import target_system
 from setl.systems.search_index.target_view import WriteLoad
 
 ELASTIC = ElasticsearchTarget(

@@ -1,1 +1,1 @@
-"""Load into Elasticsearch."""
+"""Load into an index."""

@@ -7,15 +7,13 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any, Protocol, cast
-
-from elasticsearch import ApiError, Elasticsearch
-from elasticsearch.serializer import JsonSerializer
+from typing import Any, Protocol
 
 from setl.counting import count
 from setl.errors import ConfigurationError, DataError, SetlError, TransientError
 from setl.load.timings import Timings
-from setl.systems.elasticsearch.client import ElasticEndpoint, translating
+from setl.systems.search_index.client import SearchClient
+from setl.systems.search_index.errors import TOO_LARGE, AnswerError, translating
 from setl.systems.search_index.load.outcomes import (
     Outcome,
     held_version,
@@ -23,8 +21,8 @@ from setl.systems.search_index.load.outcomes import (
     reason_of,
 )
 from setl.systems.search_index.mapping import GC_DELETES_SECONDS
+from setl.systems.search_index.port import ClusterEndpoint
 
-_TOO_LARGE = 413
 _NAMED = 3  # refused documents that an error names; the others are counted
 
 Item = dict[str, Any]
@@ -62,7 +60,7 @@ class BulkSettings:
         max_age: seconds after a leader has decided on a load in which it may be sent.
     """
 
-    endpoint: ElasticEndpoint
+    endpoint: ClusterEndpoint
     actions_per_request: int = 5_000
     request_size: int = 5 << 20
     requests_at_once: int = 2
@@ -106,7 +104,7 @@ class BulkLoad:
 
     def __init__(
         self,
-        client: Elasticsearch,
+        client: SearchClient,
         settings: BulkSettings,
         actions: Sequence[bytes],
         *,
@@ -134,6 +132,7 @@ class BulkLoad:
         self._check_age = check_age
         self._create_again = create_again
         self._timings = timings
+        self._product = settings.endpoint.product.name
 
     def send_all(self, retry: Retry, senders: ThreadPoolExecutor) -> Sent:
         """Send everything; returns when nothing is under way any more, also if it raises.
@@ -179,7 +178,7 @@ class BulkLoad:
         ]
         more = len(refused) - len(named)
         raise DataError(
-            f"Elasticsearch refuses {count(len(refused), 'document')}: "
+            f"{self._product} refuses {count(len(refused), 'document')}: "
             + "; ".join(named)
             + (f"; and {more} more" if more else ""),
             hint="Correct the rows at the source, or the index's mapping",
@@ -196,7 +195,7 @@ class BulkLoad:
             if left:
                 first, item = left[0]
                 raise TransientError(
-                    f"Elasticsearch has not taken {len(left)} of {count(len(items), 'change')}: "
+                    f"{self._product} has not taken {len(left)} of {count(len(items), 'change')}: "
                     f"{reason_of(item)}",
                     **self._position(first),
                 )
@@ -224,7 +223,7 @@ class BulkLoad:
                     sent.refused.append((i, item))
                 case Outcome.FORBIDDEN:
                     raise ConfigurationError(
-                        f"Elasticsearch forbids writing: {reason_of(item)}",
+                        f"{self._product} forbids writing: {reason_of(item)}",
                         hint="Check the account's privileges, and the index for a write block",
                         **self._position(i),
                     )
@@ -241,30 +240,26 @@ class BulkLoad:
         self._check_age()
         try:
             with translating(self._settings.endpoint), self._timings.one():
-                answer = self._client.bulk(
-                    # Ready lines; the client's own serializer would be the slowest part.
-                    operations=cast("Any", [body]),
-                    filter_path=FILTER,
-                )
+                answer = self._client.bulk(body, filter_path=FILTER)
         except SetlError as error:
             cause = error.__cause__
-            too_large = isinstance(cause, ApiError) and cause.status_code == _TOO_LARGE
+            too_large = isinstance(cause, AnswerError) and cause.status == TOO_LARGE
             if not too_large:
                 raise
             if len(pending) == 1:
                 reason = (
-                    f"a document of {len(body)} bytes is larger than Elasticsearch accepts; raise"
+                    f"a document of {len(body)} bytes is larger than {self._product} accepts; raise"
                     " http.max_content_length, or leave the large column out"
                 )
-                return [{"index": {"status": _TOO_LARGE, "error": reason}}]
+                return [{"index": {"status": TOO_LARGE, "error": reason}}]
             half = self._middle(pending)
             parts = (pending[:half], pending[half:])
             return [item for part in parts for item in self._bulk(part) or [_DONE] * len(part)]
-        items: list[Item] = answer.body.get("items", [])
-        answered = answer.body.get(ALL_DONE, len(items))
+        items: list[Item] = answer.get("items", [])
+        answered = answer.get(ALL_DONE, len(items))
         if answered != len(pending):
             asked = count(len(pending), "change")
-            raise TransientError(f"Elasticsearch answered for {answered} of {asked}")
+            raise TransientError(f"{self._product} answered for {answered} of {asked}")
         return items
 
     def _middle(self, pending: Sequence[int]) -> int:
@@ -298,8 +293,8 @@ def _requests(
         yield request
 
 
-class BulkAnswers(JsonSerializer):
-    """Reads JSON as the client does, except for answers to filtered bulk requests that went well.
+def read_bulk(data: bytes) -> Any:
+    """Read JSON, except for answers to filtered bulk requests that went well.
 
     An answer has an item for each action, thousands of them that all say the same. Asked for no
     more than `FILTER`, a server answers ``{"errors":false,"items":[{"index":{"result":"created",
@@ -310,11 +305,11 @@ class BulkAnswers(JsonSerializer):
     otherwise has it read in full.
 
     Source: https://www.elastic.co/guide/en/elasticsearch/reference/8.15/docs-bulk.html
-    """
 
-    def loads(self, data: bytes) -> Any:
-        """What the server sent; ``{ALL_DONE: count}`` for a bulk in which nothing failed."""
-        whole = data.startswith(_ALL_WELL) and data.endswith(b"]}")
-        if whole and not any(sign in data for sign in _NOT_WRITTEN):
-            return {ALL_DONE: data.count(_ITEM)}
-        return super().loads(data)
+    Returns:
+        What the server sent; ``{ALL_DONE: count}`` for a bulk in which nothing failed.
+    """
+    whole = data.startswith(_ALL_WELL) and data.endswith(b"]}")
+    if whole and not any(sign in data for sign in _NOT_WRITTEN):
+        return {ALL_DONE: data.count(_ITEM)}
+    return json.loads(data)

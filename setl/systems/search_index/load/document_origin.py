@@ -3,7 +3,7 @@
 An id is made of a key's text. With another primary key, another type of a key column, or another
 `id` in the channel file, the same row gets another id. It would be a second document, and the first
 one would stay for ever. No record says so, and an index takes any id. So what ids are made of
-stands in the index itself, in the ``_meta`` of its mapping. Elasticsearch keeps that and does not
+stands in the index itself, in the ``_meta`` of its mapping. The cluster keeps that and does not
 look at it. There it is right whatever becomes of the documents: another index has none, or, as a
 copy, the same.
 
@@ -17,13 +17,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from elasticsearch import ApiError, Elasticsearch
-
 from setl.errors import ConfigurationError
 from setl.log import fields
 from setl.model.document import DocumentOrigin
-from setl.systems.elasticsearch.client import NO_ACCESS_STATUSES
 from setl.systems.search_index.answers import part
+from setl.systems.search_index.client import SearchClient
+from setl.systems.search_index.errors import NO_ACCESS_STATUSES, AnswerError
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ _BYTES: Final = re.compile(rf"(\((?:float|binary))(?P<width>, \d+ bytes|{_ANY})?
 
 
 def check_ids(
-    client: Elasticsearch,
+    client: SearchClient,
     index: str,
     existing: Mapping[str, Any],
     pipeline: str,
@@ -61,7 +60,7 @@ def check_ids(
     if all(_is_noted(_noted(described).get(owner), ids.parts) for described in existing.values()):
         return
     # Another task of the same load may have noted it meanwhile, and written documents.
-    for name, described in client.indices.get_mapping(index=index).items():
+    for name, described in client.mappings(index).items():
         noted = _noted(described)
         before = noted.pop(owner, None)
         if _is_noted(before, ids.parts):
@@ -72,7 +71,7 @@ def check_ids(
 
 
 def other_ids(
-    client: Elasticsearch,
+    client: SearchClient,
     index: str,
     described: Mapping[str, Any],
     pipeline: str,
@@ -83,9 +82,9 @@ def other_ids(
     if before is None or _agree(before, ids.parts):
         return None
     try:
-        empty = int(client.count(index=index)["count"]) == 0
-    except ApiError as error:
-        if error.status_code not in NO_ACCESS_STATUSES:
+        empty = int(client.count(index)["count"]) == 0
+    except AnswerError as error:
+        if error.status not in NO_ACCESS_STATUSES:
             raise
         empty = False  # an account that may only write finds out by the same refusal
     return None if empty else _others(index, before, ids.parts)
@@ -132,15 +131,15 @@ def _noted(described: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _note(
-    client: Elasticsearch, index: str, described: Mapping[str, Any], noted: dict[str, Any]
+    client: SearchClient, index: str, described: Mapping[str, Any], noted: dict[str, Any]
 ) -> None:
     stored = dict(list(noted.items())[-_MOST:])
     meta = {**part(part(described, "mappings"), "_meta"), _MEMBER: stored}
     try:
-        client.indices.put_mapping(index=index, meta=meta)
-    except ApiError as error:
+        client.put_mapping(index, _meta=meta)
+    except AnswerError as error:
         # An account that may only write documents goes on doing so.
-        if error.status_code not in NO_ACCESS_STATUSES:
+        if error.status not in NO_ACCESS_STATUSES:
             raise
         _log.warning(
             "an index does not let setl note what ids are made of: another key is not noticed",
@@ -148,9 +147,9 @@ def _note(
         )
 
 
-def _has_documents(client: Elasticsearch, index: str) -> bool:
-    client.indices.refresh(index=index)
-    return int(client.count(index=index)["count"]) > 0
+def _has_documents(client: SearchClient, index: str) -> bool:
+    client.refresh(index)
+    return int(client.count(index)["count"]) > 0
 
 
 def _others(index: str, before: str, now: str) -> ConfigurationError:

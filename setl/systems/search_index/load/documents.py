@@ -1,4 +1,4 @@
-"""Rows as Elasticsearch documents: pure text, rendered a column at a time.
+"""Rows as documents of an index: pure text, rendered a column at a time.
 
 How values are written (what the index holds of them says `setl.systems.search_index.mapping`):
 
@@ -123,7 +123,7 @@ def _render(column: Column, values: _Values, form: DocumentForm | None) -> list[
         if value is ABSENT:
             what = "is missing from a row that needs it"
         else:
-            what = f"holds a value that Elasticsearch cannot: {column.kind.value} {value!r:.100}"
+            what = f"holds a value that a document cannot: {column.kind.value} {value!r:.100}"
         hint = _NO_DATE_HINT if column.kind in _CALENDAR and value is not ABSENT else ""
         raise DataError(f"column {column.name} {what}", hint=hint) from error
 

@@ -10,7 +10,7 @@ from setl.bisection import bisect_faults
 from setl.errors import DataError, FatalError
 from setl.load.deadletters.storing import Faults
 from setl.model.change import TargetChanges
-from setl.systems.elasticsearch.client import error_of
+from setl.systems.search_index.errors import error_of
 from setl.systems.search_index.load.actions import render_actions
 from setl.systems.search_index.load.ids import NoSuchIdError
 from setl.systems.search_index.load.moves import may_move, moves_together
@@ -150,13 +150,13 @@ def put_aside(
         about_all = any(text in reason for text in _INDEX_ERRORS)
         if error.get("type") in _ABOUT_THE_INDEX or about_all:
             raise FatalError(
-                f"Elasticsearch refuses documents because of their index: {reason}",
+                f"the cluster refuses documents because of their index: {reason}",
                 hint="Compare the index's mapping and settings with the table. An alias has to"
                 " stand for one index that is written to",
                 index=index,
             )
         fault = DataError(
-            f"Elasticsearch refuses the document: {reason}",
+            f"the cluster refuses the document: {reason}",
             hint=_PIPELINES
             if result["status"] < 300
             else "Correct the row at the source, or the index's mapping",

@@ -18,7 +18,7 @@ from setl.model.document import DocumentForm
 
 _DIGITS = 21  # of a whole number of 64 bits, and more: its sign
 MAX_ID_BYTES = 512
-"""Elasticsearch takes no longer document ids."""
+"""Clusters take no longer document ids."""
 
 
 _EMPTY = (
@@ -44,7 +44,7 @@ def document_id(key: Row, form: DocumentForm | None = None) -> str:
         form: how they become an id; None joins them with commas.
 
     Raises:
-        NoSuchIdError: a key value is NULL, or the id is empty or longer than Elasticsearch allows.
+        NoSuchIdError: a key value is NULL, or the id is empty or longer than clusters allow.
         DataError: a key value is missing.
     """
     form = form or DocumentForm.of_key(len(key))
@@ -88,7 +88,7 @@ def _fits_numbers(form: DocumentForm) -> bool:
 def document_routing(key: Row, form: DocumentForm | None) -> str | None:
     """The ``routing`` of the document for a row with this key; None leaves it to its id.
 
-    NULL and empty text route nowhere: Elasticsearch takes an empty routing for none.
+    NULL and empty text route nowhere: a cluster takes an empty routing for none.
 
     Raises:
         DataError: the value is missing.

@@ -10,14 +10,13 @@ chosen in this way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
-
-from elasticsearch import BadRequestError, Elasticsearch, NotFoundError
+from typing import Any
 
 from setl.errors import ConfigurationError
 from setl.model.document import Geometry
 from setl.model.schema import Column
-from setl.systems.elasticsearch.client import translate
+from setl.systems.search_index.client import SearchClient
+from setl.systems.search_index.errors import BAD_REQUEST, NOT_FOUND, AnswerError, error_of
 from setl.systems.search_index.field_names import refuse_names
 from setl.systems.search_index.mapping import (
     GC_DELETES,
@@ -28,7 +27,7 @@ from setl.systems.search_index.mapping import (
 
 
 def ensure_index(
-    client: Elasticsearch,
+    client: SearchClient,
     index: str,
     columns: Sequence[Column],
     geometry: Geometry = "base64",
@@ -55,10 +54,12 @@ def ensure_index(
     """
     refuse_names((column.name for column in columns), index)
     try:
-        existing = client.indices.get_mapping(index=index)
-    except NotFoundError:
+        existing = client.mappings(index)
+    except AnswerError as error:
+        if error.status != NOT_FOUND:
+            raise
         _create(client, index)
-        existing = client.indices.get_mapping(index=index)
+        existing = client.mappings(index)
     wanted = fields_of(columns, geometry)
     missing: dict[str, Any] = {}
     known = False
@@ -75,34 +76,36 @@ def ensure_index(
         _remember_deletes(client, index)
     if missing:
         _add_fields(client, index, missing)
-    return cast("dict[str, Any]", existing)
+    return existing
 
 
-def _create(client: Elasticsearch, index: str) -> None:
+def _create(client: SearchClient, index: str) -> None:
     try:
-        client.indices.create(index=index)
-    except BadRequestError as error:
-        if error.error == "resource_already_exists_exception":
+        client.create(index)
+    except AnswerError as error:
+        if error.type == "resource_already_exists_exception":
             return  # somebody else was faster
+        if error.status != BAD_REQUEST:
+            raise
         raise ConfigurationError(
-            translate(error).message,
+            _said(error),
             hint="Create the index by hand, or send the table to another name with `to`",
             index=index,
         ) from error
 
 
-def _remember_deletes(client: Elasticsearch, index: str) -> None:
+def _remember_deletes(client: SearchClient, index: str) -> None:
     """Set ``gc_deletes`` where neither a template nor a person has."""
-    for name, described in client.indices.get_settings(index=index).items():
+    for name, described in client.settings(index).items():
         if "gc_deletes" not in described["settings"].get("index", {}):
-            client.indices.put_settings(index=name, settings={"index": {"gc_deletes": GC_DELETES}})
+            client.put_settings(name, {"index": {"gc_deletes": GC_DELETES}})
 
 
-def _add_fields(client: Elasticsearch, index: str, fields: dict[str, Any]) -> None:
+def _add_fields(client: SearchClient, index: str, fields: dict[str, Any]) -> None:
     try:
-        client.indices.put_mapping(index=index, properties=fields)
-    except BadRequestError as error:
-        message = translate(error).message
+        client.put_mapping(index, properties=fields)
+    except AnswerError as error:
+        message = _said(error)
         if "Limit of total fields" in message:
             raise ConfigurationError(
                 message,
@@ -111,5 +114,10 @@ def _add_fields(client: Elasticsearch, index: str, fields: dict[str, Any]) -> No
             ) from error
         # A document that came first has given one of them another type by its value. Whether
         # rows fit that type is seen when they are written.
-        if error.error != "illegal_argument_exception":
+        if error.type != "illegal_argument_exception":
             raise
+
+
+def _said(error: AnswerError) -> str:
+    reason = error_of(error.body)
+    return f"{reason.get('type')}: {reason.get('reason')}" if reason else str(error.body)

@@ -6,7 +6,7 @@ import re
 from enum import Enum, auto
 from typing import Any, Final
 
-from setl.systems.elasticsearch.client import NO_ACCESS_STATUSES, RETRY_STATUSES, error_of
+from setl.systems.search_index.errors import NO_ACCESS_STATUSES, RETRY_STATUSES, error_of
 
 
 class Outcome(Enum):

@@ -1,4 +1,4 @@
-"""Writes changes into Elasticsearch: bulk requests with external versions, every item checked."""
+"""Writes changes into an index: bulk requests with external versions, every item checked."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from setl.model.document import DocumentOrigin, Geometry
 from setl.model.faulty import FaultyRow
 from setl.model.loaded import Loaded
 from setl.model.schema import Column
-from setl.systems.elasticsearch.client import make_client, translating
+from setl.systems.search_index.client import make_client
 from setl.systems.search_index.deadletters import IndexDeadLetters
-from setl.systems.search_index.load.bulk_load import BulkAnswers, BulkLoad, BulkSettings
+from setl.systems.search_index.errors import translating
+from setl.systems.search_index.load.bulk_load import BulkLoad, BulkSettings, read_bulk
 from setl.systems.search_index.load.document_origin import check_ids
 from setl.systems.search_index.load.faults import put_aside, render
 from setl.systems.search_index.load.index import ensure_index
@@ -32,7 +33,7 @@ from setl.systems.search_index.load.index import ensure_index
 
 @dataclass(frozen=True, slots=True)
 class IndexSinkSettings(BulkSettings, SinkSettings):
-    """What an Elasticsearch sink is made from; see `setl.load.sink.SinkSettings`."""
+    """What a sink of an index is made from; see `setl.load.sink.SinkSettings`."""
 
     def make_sink(self) -> IndexSink:
         """See `SinkSettings.make_sink`."""
@@ -57,7 +58,7 @@ class _KnownIndexes(NamedTuple):
 
 
 class IndexSink:
-    """The `Sink` for Elasticsearch. Used by one thread at a time.
+    """The `Sink` of an index. Used by one thread at a time.
 
     There is no transaction and no fence: each document carries its version, and the cluster
     refuses what is older than what it holds, from whomever it comes (I2, I12).
@@ -90,7 +91,7 @@ class IndexSink:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._timings = Timings(self._clock)
-        self._client = make_client(settings.endpoint, reader=BulkAnswers())
+        self._client = make_client(settings.endpoint, read=read_bulk)
         self._senders = ThreadPoolExecutor(settings.requests_at_once, "bulk")
         self._known: dict[str, _KnownIndexes] = {}
         self._retrying = Retrying(
@@ -200,7 +201,7 @@ class IndexSink:
         """The indexes that are there, see `_KnownIndexes`.
 
         A leader that begins may find an index gone that was there before. The first document would
-        make it again, with fields as Elasticsearch guesses them.
+        make it again, with fields as the cluster guesses them.
         """
         known = self._known.get(ticket.pipeline_key)
         now = ticket.epoch, ticket.schema_version

@@ -1,1 +1,1 @@
-"""Checks of an Elasticsearch cluster, before a channel starts."""
+"""Checks of a cluster, before a channel starts."""

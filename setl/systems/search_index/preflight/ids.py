@@ -7,13 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from elasticsearch import Elasticsearch
-
 from setl.errors import SetlError
 from setl.model.document import DocumentOrigin
 from setl.model.logged_bytes import column_as_logged
 from setl.model.schema import Kind
 from setl.systems.finding import Report
+from setl.systems.search_index.client import SearchClient
 from setl.systems.search_index.load.document_origin import other_ids
 from setl.systems.search_index.load.ids import MAX_ID_BYTES
 from setl.systems.search_index.preflight.arriving import Arriving
@@ -24,7 +23,7 @@ _MAY_BE_EMPTY: Final = frozenset({Kind.TEXT, Kind.BINARY})
 
 
 def check_id_field(
-    client: Elasticsearch,
+    client: SearchClient,
     index: str,
     described: Mapping[str, Any],
     arriving: Sequence[Arriving],
@@ -43,7 +42,7 @@ def check_id_field(
         report: where to report it.
 
     Raises:
-        ApiError, TransportError: the cluster does not answer as it should.
+        AnswerError, SetlError: the cluster does not answer as it should.
     """
     for rows in arriving:
         ids = _ids(rows)

@@ -1,4 +1,4 @@
-"""The indexes of an Elasticsearch target: what setl will create, and whether what is there fits."""
+"""The indexes of a target: what setl will create, and whether what is there fits."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, Final, cast
 
-from elasticsearch import ApiError, Elasticsearch
-
 from setl.systems.finding import Report
+from setl.systems.search_index.client import SearchClient
+from setl.systems.search_index.errors import AnswerError
 from setl.systems.search_index.field_fit import misfit
 from setl.systems.search_index.field_names import faulty_names, hint
 from setl.systems.search_index.mapping import (
@@ -35,7 +35,7 @@ _SURE: Final = {"index": {"translog": {"durability": "request"}}}
 
 
 def check_index(
-    client: Elasticsearch, index: str, arriving: Sequence[Arriving], pipeline: str, report: Report
+    client: SearchClient, index: str, arriving: Sequence[Arriving], pipeline: str, report: Report
 ) -> None:
     """Report what setl will create, or what is wrong with an index that is there.
 
@@ -47,16 +47,16 @@ def check_index(
         report: where to put it.
 
     Raises:
-        ApiError, TransportError: the cluster does not answer as it should.
+        AnswerError, SetlError: the cluster does not answer as it should.
     """
     table_report = report.at(f"index {index}")
     check_names(arriving, table_report)
     report_odd_ids(arriving, table_report)
-    if not client.indices.exists(index=index):
+    if not client.exists(index):
         _check_missing(client, index, arriving, table_report)
         return
     # The name may be an alias, which can stand for several indexes.
-    found: dict[str, Any] = client.indices.get(index=index).body
+    found: dict[str, Any] = client.describe(index)
     if len(found) > 1:
         table_report.error(
             f"the alias stands for {len(found)} indexes: {', '.join(sorted(found))}",
@@ -78,7 +78,7 @@ def check_index(
 
 
 def _check_missing(
-    client: Elasticsearch, index: str, arriving: Sequence[Arriving], report: Report
+    client: SearchClient, index: str, arriving: Sequence[Arriving], report: Report
 ) -> None:
     template, unseen = _template(client, index)
     settings: dict[str, Any] = template.get("settings", {}).get("index", {})
@@ -101,16 +101,14 @@ def _check_missing(
         report.ok(what + unseen)
 
 
-def _template(client: Elasticsearch, index: str) -> tuple[dict[str, Any], str]:
+def _template(client: SearchClient, index: str) -> tuple[dict[str, Any], str]:
     """What index templates give to an index, and a note if that cannot be seen."""
     try:
-        body: dict[str, Any] = client.indices.simulate_index_template(name=index).body
-    except ApiError as error:
-        if error.status_code not in {400, 403, 404, 405}:
+        return client.template_of(index), ""
+    except AnswerError as error:
+        if error.status not in {400, 403, 404, 405}:
             raise
         return {}, " (whether an index template applies cannot be seen by this account)"
-    template: dict[str, Any] = body.get("template", {})
-    return {part: content for part, content in template.items() if content}, ""
 
 
 def _short(value: Any) -> str:
@@ -302,7 +300,7 @@ def _check_alias(index: str, described: dict[str, Any], report: Report) -> None:
 
 
 def seconds(written: str) -> float | None:
-    """A time value of Elasticsearch, such as ``60s``, in seconds; None if it is none."""
+    """A time value as clusters write it, such as ``60s``, in seconds; None if it is none."""
     found = re.fullmatch(r"(-?\d+)(\w*)", written.strip())
     if found is None:
         return None

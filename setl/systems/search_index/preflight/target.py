@@ -1,33 +1,25 @@
-"""The checks of an Elasticsearch target: TLS, version and health, then each of its indexes."""
+"""The checks of an index target: TLS, version and health, then each of its indexes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
-from elasticsearch import Elasticsearch
-
-from setl.channel.file import ElasticsearchTarget
 from setl.load.identities import Identity
-from setl.systems.elasticsearch.client import (
-    ElasticEndpoint,
-    elastic_endpoint,
-    make_client,
-    translating,
-)
 from setl.systems.finding import Report
 from setl.systems.search_index.answers import part
+from setl.systems.search_index.client import SearchClient, make_client
+from setl.systems.search_index.errors import translating
 from setl.systems.search_index.identities import index_identities
+from setl.systems.search_index.port import ClusterEndpoint, Product
 from setl.systems.search_index.preflight.arriving import Arriving
 from setl.systems.search_index.preflight.indexes import check_index
 from setl.systems.tls_findings import NOT_ENCRYPTED, TLS_MISSING, stays_here
 
-_OLDEST = 8
-
 
 def check_search_target(
-    target: ElasticsearchTarget,
+    endpoint: ClusterEndpoint,
     indexes: Mapping[str, Sequence[Arriving]],
     pipeline: str,
     report: Report,
@@ -35,7 +27,7 @@ def check_search_target(
     """Report everything about a cluster.
 
     Args:
-        target: how the channel file describes it.
+        endpoint: where it is.
         indexes: the indexes that rows go to, with what arrives there, as far as it is known.
         pipeline: whose rows they are, ``channel/pipeline``.
         report: where to put it.
@@ -43,10 +35,10 @@ def check_search_target(
     Raises:
         SetlError: the cluster does not answer.
     """
-    endpoint = elastic_endpoint(target)
     check_transport(endpoint, report)
     with translating(endpoint), make_client(endpoint) as client:
-        _check_cluster(client, report)
+        if not _check_cluster(client, endpoint.product, report):
+            return
         for index, arriving in indexes.items():
             check_index(client, index, arriving, pipeline, report)
         _check_names(index_identities(endpoint, indexes), report)
@@ -65,25 +57,47 @@ def _check_names(found: Mapping[str, Identity], report: Report) -> None:
             )
 
 
-def _check_cluster(client: Elasticsearch, report: Report) -> None:
-    version = str(part(client.info().body, "version").get("number", "unknown"))
-    major = version.partition(".")[0]
-    if not major.isdecimal() or int(major) < _OLDEST:
+def _check_cluster(client: SearchClient, product: Product, report: Report) -> bool:
+    """Report version and health; returns whether it is a cluster of the product at all."""
+    info = client.info()
+    about = part(info, "version")
+    version = str(about.get("number", "unknown"))
+    if str(about.get("distribution", "")) != product.distribution:
+        report.error(
+            f"the server at this address is not {product.name}: it says {_named(info)}",
+            f"Correct `hosts`, or write another `type` than {product.type}",
+            code="other-product",
+        )
+        return False
+    if _numbers(version) < product.oldest:
+        oldest = ".".join(map(str, product.oldest)).removesuffix(".0")
         report.warning(
-            f"setl is made for Elasticsearch {_OLDEST} and later; the cluster has {version}",
+            f"setl is made for {product.name} {oldest} and later; the cluster has {version}",
             code="old-server",
         )
     else:
-        report.ok(f"Elasticsearch {version} answers")
-    if cast("dict[str, Any]", client.cluster.health().body).get("status") == "red":
+        report.ok(f"{product.name} {version} answers")
+    if client.health() == "red":
         report.error(
             "the cluster's health is red: some indexes cannot be written to",
             "GET _cluster/allocation/explain says why",
             code="cluster-red",
         )
+    return True
 
 
-def check_transport(endpoint: ElasticEndpoint, report: Report) -> None:
+def _named(info: dict[str, Any]) -> str:
+    about = part(info, "version")
+    name = about.get("distribution") or info.get("tagline") or "nothing of what it is"
+    return f"{name}, version {about.get('number', 'unknown')}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = version.split(".")[:2]
+    return tuple(int(number) for number in found if number.isdecimal())
+
+
+def check_transport(endpoint: ClusterEndpoint, report: Report) -> None:
     """Report connections without TLS that leave this machine.
 
     With TLS the client always compares the certificate, to the system's authorities if no others

@@ -7,8 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from setl.errors import TransientError
-from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
-from setl.systems.search_index import answers
+from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.search_index import bounded
+from setl.systems.search_index.client import make_client
 
 MOST = 100_000
 
@@ -51,7 +52,7 @@ class Answering(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def answering(monkeypatch):
-    monkeypatch.setattr(answers, "LARGEST", MOST)
+    monkeypatch.setattr(bounded, "LARGEST", MOST)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     server.sent = []  # pyright: ignore[reportAttributeAccessIssue]
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
@@ -60,8 +61,7 @@ def answering(monkeypatch):
     client = make_client(endpoint)
 
     def get(path):
-        with translating(endpoint):
-            return client.perform_request("GET", path, headers={"accept": "application/json"})
+        return client.request("GET", path)
 
     yield server, get
     client.close()
@@ -73,12 +73,12 @@ def answering(monkeypatch):
 @pytest.mark.parametrize("how", ["plain", "packed", "chunked", "packed-chunked"])
 def test_an_answer_is_read_up_to_a_size(answering, how):
     server, get = answering
-    assert len(get(f"/{how}/{MOST}").body["n"]) == MOST - 9
+    assert len(get(f"/{how}/{MOST}")["n"]) == MOST - 9
     with pytest.raises(TransientError, match=f"has more than {MOST} bytes"):
         get(f"/{how}/{MOST * 100}")
     if "packed" in how:
         assert server.sent[-1] < MOST, "a few kilobytes that would have become much"
-    assert len(get(f"/{how}/50").body["n"]) == 41, "the next answer is a new one"
+    assert len(get(f"/{how}/50")["n"]) == 41, "the next answer is a new one"
 
 
 def test_connections_are_stored(answering):
@@ -96,7 +96,7 @@ def test_an_answer_without_a_body_is_none(answering, how):
     _, get = answering
     with pytest.raises(TransientError, match="the answer is empty"):
         get(f"/{how}/0")
-    assert len(get("/plain/50").body["n"]) == 41
+    assert len(get("/plain/50")["n"]) == 41
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -1,14 +1,12 @@
 """What is noted in an index of the ids of its documents."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from elastic_transport import ApiResponseMeta, HttpHeaders, NodeConfig
-from elasticsearch import AuthorizationException
 
 from setl.errors import ConfigurationError
 from setl.model.document import DocumentOrigin
+from setl.systems.search_index.errors import AnswerError
 from setl.systems.search_index.load.document_origin import check_ids
 
 BEFORE, NOW = DocumentOrigin("s.t -> i", "id (number)"), DocumentOrigin("s.t -> i", "no (number)")
@@ -22,22 +20,25 @@ class Index:
         self.refused: Any = None
         self.before_next_look: Any = None
 
-    def get_mapping(self, index):
+    def mappings(self, index):
         if self.before_next_look is not None:
             self.before_next_look()
         return {index: {"mappings": {"_meta": self.meta}}}
 
-    def put_mapping(self, index, meta):
+    def put_mapping(self, index, _meta):
         assert index == "i"
         if self.refused:
             raise self.refused
-        self.meta, self.put = meta, self.put + 1
+        self.meta, self.put = _meta, self.put + 1
 
     def refresh(self, index):
         assert index == "i"
 
+    def count(self, _):
+        return {"count": self.documents}
+
     def check(self, ids, pipeline="c/p"):
-        client: Any = SimpleNamespace(indices=self, count=lambda **_: {"count": self.documents})
+        client: Any = self
         check_ids(client, "i", {"i": {"mappings": {"_meta": self.meta}}}, pipeline, ids)
 
 
@@ -85,8 +86,7 @@ def test_another_task_of_the_load_may_have_noted_them_and_written_documents():
 
 def test_an_account_that_may_only_write_documents_goes_on():
     index = Index()
-    meta = ApiResponseMeta(403, "1.1", HttpHeaders(), 0.0, NodeConfig("http", "es", 9200))
-    index.refused = AuthorizationException("no", meta, {"error": {"type": "security_exception"}})
+    index.refused = AnswerError(403, {"error": {"type": "security_exception"}})
     index.check(BEFORE)
     assert index.meta == {}
 

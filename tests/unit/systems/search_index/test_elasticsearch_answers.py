@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from setl.systems.search_index.load.bulk_load import ALL_DONE, BulkAnswers
+from setl.systems.search_index.load.bulk_load import ALL_DONE, read_bulk
 
 
 def answer(*statuses, **members):
@@ -11,7 +11,7 @@ def answer(*statuses, **members):
 
 
 def read(content, separators=(",", ":")):
-    return BulkAnswers().loads(json.dumps(content, separators=separators).encode())
+    return read_bulk(json.dumps(content, separators=separators).encode())
 
 
 def test_items_of_an_answer_without_failures_are_only_counted():

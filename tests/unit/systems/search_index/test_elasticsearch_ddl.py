@@ -1,8 +1,6 @@
 """Schema changes of which an index would not have what the source has are refused."""
 
 from contextlib import nullcontext
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -37,15 +35,24 @@ class Indices:
     """
 
     def __init__(self):
-        self.owners = {}
+        self.owners, self.documents = {}, 1
 
-    def exists(self, **_):
+    def exists(self, _):
         return True
 
-    def refresh(self, **_):
+    def refresh(self, _):
         pass
 
-    def get_mapping(self, **_):
+    def count(self, _):
+        return {"count": self.documents}
+
+    def scroll(self, *_):
+        return iter(())
+
+    def act(self, actions):
+        return iter(list(actions))
+
+    def mappings(self, _):
         return {"i": {"mappings": {"dynamic": False, "_meta": {"setl_ids": self.owners}}}}
 
 
@@ -57,16 +64,10 @@ def indices():
 @pytest.fixture
 def wait_for_end(monkeypatch, indices):
     """Does a statement; returns what was done."""
-    client: Any = SimpleNamespace(indices=indices, count=lambda **_: {"count": documents})
-    monkeypatch.setattr(ddl, "make_client", lambda _: nullcontext(client))
-    monkeypatch.setattr(ddl, "scan", lambda *_, **__: [])
-    monkeypatch.setattr(ddl, "streaming_bulk", lambda *_, **__: [])
-
-    documents = 1
+    monkeypatch.setattr(ddl, "make_client", lambda _: nullcontext(indices))
 
     def does(statement, tables=TABLES, count=1):
-        nonlocal documents
-        documents = count
+        indices.documents = count
         definition = changed("pipelines[0].tables", tables, changed("pipelines[0].target", SEARCH))
         router = Router(parse_channel(definition).pipelines[0])
         changes = IndexDdl(ElasticEndpoint(("http://es:9200",)), router)

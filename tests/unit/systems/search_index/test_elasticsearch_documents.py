@@ -83,7 +83,7 @@ def test_null_is_sent_as_null(kind):
     ],
 )
 def test_what_a_document_cannot_hold_is_refused_with_its_column(kind, value):
-    with pytest.raises(DataError, match="column c holds a value that Elasticsearch cannot"):
+    with pytest.raises(DataError, match="column c holds a value that a document cannot"):
         render_documents((Column("c", kind),), ((None,), (value,)))
 
 

@@ -1,29 +1,24 @@
 """What is asked of a cluster for an index, and what becomes of its answers."""
 
-from types import SimpleNamespace
-
 import pytest
-from elastic_transport import ApiResponseMeta, HttpHeaders, NodeConfig
-from elasticsearch import BadRequestError, NotFoundError
 
 from setl.errors import ConfigurationError
 from setl.model.schema import Column, Kind
+from setl.systems.search_index.errors import AnswerError
 from setl.systems.search_index.load.index import ensure_index
 
 COLUMNS = (Column("id", Kind.INTEGER), Column("g", Kind.GEOMETRY))
 
 
-def refusal(kind, type_, reason):
-    status = 404 if kind is NotFoundError else 400
-    meta = ApiResponseMeta(status, "1.1", HttpHeaders(), 0.0, NodeConfig("http", "es", 9200))
-    return kind(type_, meta, {"error": {"type": type_, "reason": reason}, "status": status})
+def refusal(status, type_, reason):
+    return AnswerError(status, {"error": {"type": type_, "reason": reason}, "status": status})
 
 
 class Indices:
     """One index as a cluster keeps it; notes what is asked."""
 
     def __init__(self, mapping=None, settings=None):
-        self.mapping, self.settings, self.asked = mapping, settings or {}, []
+        self.mapping, self.set, self.asked = mapping, settings or {}, []
         self.refuses = {}
 
     def _ask(self, what, **content):
@@ -31,18 +26,18 @@ class Indices:
         if what in self.refuses:
             raise self.refuses[what]
 
-    def get_mapping(self, index):
+    def mappings(self, index):
         self._ask("get_mapping")
         if self.mapping is None:
-            raise refusal(NotFoundError, "index_not_found_exception", index)
+            raise refusal(404, "index_not_found_exception", index)
         return {index: {"mappings": self.mapping}}
 
     def create(self, index):
         self.mapping = {}
         self._ask("create")
 
-    def get_settings(self, index):
-        return {index: {"settings": {"index": self.settings}}}
+    def settings(self, index):
+        return {index: {"settings": {"index": self.set}}}
 
     def put_settings(self, index, settings):
         self._ask("put_settings", **settings["index"])
@@ -52,8 +47,7 @@ class Indices:
 
 
 def asked(indices, **more):
-    client = SimpleNamespace(indices=indices)
-    ensure_index(client, "i", COLUMNS, **more)  # pyright: ignore[reportArgumentType]
+    ensure_index(indices, "i", COLUMNS, **more)  # pyright: ignore[reportArgumentType]
     return indices.asked
 
 
@@ -96,11 +90,11 @@ def test_geometry_as_text_is_a_shape():
 
 def test_somebody_else_was_faster():
     indices = Indices()
-    indices.refuses["create"] = refusal(BadRequestError, "resource_already_exists_exception", "i")
+    indices.refuses["create"] = refusal(400, "resource_already_exists_exception", "i")
     assert asked(indices)[-1][0] == "put_mapping"
     indices = Indices({})
     indices.refuses["put_mapping"] = refusal(
-        BadRequestError, "illegal_argument_exception", "mapper [g] cannot be changed from type"
+        400, "illegal_argument_exception", "mapper [g] cannot be changed from type"
     )
     assert asked(indices)[-1][0] == "put_mapping"
 
@@ -108,7 +102,7 @@ def test_somebody_else_was_faster():
 def test_too_many_fields():
     indices = Indices({})
     indices.refuses["put_mapping"] = refusal(
-        BadRequestError,
+        400,
         "illegal_argument_exception",
         "Limit of total fields [1000] has been exceeded",
     )

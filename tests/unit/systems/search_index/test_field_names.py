@@ -1,6 +1,5 @@
 """Names that an index cannot have: the same words before the start and in the stream."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,7 +32,7 @@ THERE = {
         (["a.b"], THERE, {"a.b": ONCE}),
         (["doc.x.y", "o.c", "new.b"], THERE, {"doc.x.y": ONCE}),
         ([".x", "a..b", "b."], None, dict.fromkeys([".x", "a..b", "b."], NONE)),
-        (["_id", "id", "_x"], None, {"_id": "has a name that Elasticsearch keeps for itself"}),
+        (["_id", "id", "_x"], None, {"_id": "has a name that indexes keep for themselves"}),
     ],
 )  # fmt: skip
 def test_names_that_no_index_has(names, there, wrong):
@@ -58,13 +57,13 @@ def test_the_hint_is_one(name, shown):
 class Indices:
     """One index with the fields of `THERE`."""
 
-    def get_mapping(self, **_):
+    def mappings(self, _):
         return {"i": {"mappings": {"properties": THERE}}}
 
 
 @pytest.mark.parametrize("name", ["a.b", ".x", "_id"])
 def test_a_column_that_comes_later_is_refused_with_the_same_words(name):
-    client: Any = SimpleNamespace(indices=Indices())
+    client: Any = Indices()
     column = Column(name, Kind.INTEGER)
     with pytest.raises(ConfigurationError) as caught:
         ensure_index(client, "i", [column])
