@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from setl.channel.fields.endpoint import SourceConfig
+from setl.channel.fields.endpoints import takes_documents
 from setl.channel.file import ChannelFile
 from setl.channel.first_file import (
     FirstFile,
@@ -84,7 +85,7 @@ def first_channel(
     file = FirstFile(name, of_source, of_target, (FirstTable("a", "a"),), invented=target is None)
     endpoint = resolve_and_parse(file.definition, known).pipelines[0].source
     tables = _tables(endpoint, source)
-    if of_target["type"] == "elasticsearch":
+    if takes_documents(of_target):
         tables = with_indexes(tables)
     file, parsed = _parsed(replace(file, tables=tuple(tables)), known)
     findings = check_channel(parsed, targets=target is not None)
@@ -187,7 +188,7 @@ def _remarks(file: FirstFile, findings: Sequence[Finding]) -> dict[str, list[Rem
     for finding in findings:
         if finding.level in ("error", "warning"):
             name = finding.location
-            if file.target["type"] == "elasticsearch" and name not in names:
+            if takes_documents(file.target) and name not in names:
                 name = of_index.get(name, name)
             if name not in names:
                 name = "target" if ", target " in finding.where else "source"

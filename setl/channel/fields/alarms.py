@@ -154,7 +154,7 @@ class Alarms(StrictModel):
     )
     target_disk: TargetDiskAlarm = Field(
         default_factory=TargetDiskAlarm,
-        description="A disk of an Elasticsearch target is nearly full.",
+        description="A disk of a target of documents is nearly full.",
     )
     cutover: TenMinuteAlarm = Field(
         default_factory=TenMinuteAlarm,

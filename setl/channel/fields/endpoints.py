@@ -217,6 +217,16 @@ TYPES = frozenset(
 )
 """What stands as `type` of a source or a target."""
 
+_OF_DOCUMENTS = frozenset(
+    get_args(form.model_fields["type"].annotation)[0] for form in TARGETS if form.holds_documents
+)
+
+
+def takes_documents(target: Raw) -> bool:
+    """Whether rows become documents in a target, as it stands in a channel file."""
+    return str(target.get("type")) in _OF_DOCUMENTS
+
+
 if TYPE_CHECKING:
     Source = SourceConfig
     Target = TargetConfig

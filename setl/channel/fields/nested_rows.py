@@ -12,6 +12,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from setl.channel.fields.checks import Text
+from setl.channel.fields.endpoints import takes_documents
 from setl.channel.names.patterns import PatternError, parse_from
 from setl.channel.text.problems import Path
 from setl.channel.text.raw import Raw, items, part
@@ -83,8 +84,8 @@ def wrong_nesting(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[t
         if not nested:
             continue
         path = ("tables", i, "nested")
-        if target.get("type") != "elasticsearch":
-            yield path, "only means something for an Elasticsearch target"
+        if not takes_documents(target):
+            yield path, "only means something for a target of documents, such as Elasticsearch"
         if source.get("type") == "kafka" and not source.get("database"):
             yield path, "needs `database:` in the source, since rows are looked up there"
         if source.get("partitions") is not None:

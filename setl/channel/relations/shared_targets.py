@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from setl.channel.fields.endpoints import takes_documents
 from setl.channel.names.overlaps import names_overlap, overlap, reached, written_tables
 from setl.channel.names.patterns import (
     PatternError,
@@ -82,10 +83,9 @@ def _ways(definition: Raw, topics: Mapping[Topic, str]) -> Iterator[_Way]:
     channel = str(definition.get("channel"))
     for pipeline in map(part, items(definition.get("pipelines"))):
         source, target = part(pipeline.get("source")), part(pipeline.get("target"))
-        kind = target.get("type")
-        if kind not in ("mysql", "elasticsearch"):
+        into_index = takes_documents(target)
+        if not into_index and target.get("type") != "mysql":
             continue
-        into_index = kind == "elasticsearch"
         for number, table in enumerate(map(part, items(pipeline.get("tables")))):
             reads = pattern_of(table)
             if reads is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from setl.channel.fields.endpoints import takes_documents
 from setl.channel.names.document_ids import IdTemplate, IdTemplateError, parse_id
 from setl.channel.names.patterns import (
     PatternError,
@@ -39,7 +40,7 @@ def wrong_targets(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[t
         if pattern is None or (to is not None and not is_known(to)):
             continue
         try:
-            same = _retains_name(pattern, to, target.get("type"))
+            same = _retains_name(pattern, to, target)
         except PatternError as error:
             yield ("tables", i, "to"), str(error)
             continue
@@ -64,8 +65,11 @@ def wrong_documents(tables: Sequence[Raw], target: Raw) -> Iterator[tuple[Path, 
     if target.get("type") == "mysql":
         for i, table in enumerate(tables):
             for key in (key for key in _OF_DOCUMENTS if table.get(key) is not None):
-                yield ("tables", i, key), "only means something for an Elasticsearch target"
-    if target.get("type") != "elasticsearch":
+                yield (
+                    ("tables", i, key),
+                    "only means something for a target of documents, such as Elasticsearch",
+                )
+    if not takes_documents(target):
         return
     owners: dict[str, tuple[int, IdTemplate | None]] = {}
     for i, table in enumerate(tables):
@@ -110,13 +114,14 @@ def _apart(one: IdTemplate | None, other: IdTemplate | None) -> bool:
     return DocumentForm(one.texts, ()).distinguishes(DocumentForm(other.texts, ()))
 
 
-def _retains_name(pattern: TablePattern, to: str | None, target_type: object) -> bool:
+def _retains_name(pattern: TablePattern, to: str | None, target: Raw) -> bool:
     """Whether rows go to a table of the same name; PatternError if `to` is malformed."""
+    of_tables = target.get("type") == "mysql"
     if to is None:
-        return target_type == "mysql"
-    if target_type == "elasticsearch":
+        return of_tables
+    if takes_documents(target):
         parse_index_target(to, pattern)
-    elif target_type == "mysql":
+    elif of_tables:
         parsed = parse_table_target(to, pattern)
         exact = pattern.exact
         return exact is not None and parsed.wildcards == 0 and parsed.fill(exact[0], ()) == exact

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from posixpath import isabs
 
+from setl.channel.fields.endpoints import takes_documents
 from setl.channel.text.problems import Path
 from setl.channel.text.raw import Raw, part
 from setl.channel.text.references import has_reference
@@ -23,8 +24,8 @@ def wrong_checkpoint(raw: Raw, source: Raw, target: Raw) -> Iterator[tuple[Path,
     store, file = raw.get("checkpoint"), raw.get("checkpoint_file")
     kind, mode = target.get("type"), source.get("mode", "assign")
     path: Path = ("checkpoint",)
-    if store == "target" and kind == "elasticsearch":
-        yield path, "cannot be `target` for Elasticsearch; leave it out"
+    if store == "target" and takes_documents(target):
+        yield path, "cannot be `target` where rows become documents; leave it out"
     if kind == "kafka" and store not in {None, "zookeeper"}:
         yield path, "is stored in ZooKeeper for a relay; leave it out"
     elif store == "kafka":

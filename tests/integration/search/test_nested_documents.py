@@ -263,7 +263,7 @@ def test_nested_rows_need_an_index(servers):
     a, b = servers
     table = {"from": "s.orders", "nested": [{**ITEMS, "from": "s.items"}]}
     pipeline = {"name": "p", "source": mysql(a), "target": mysql(b), "tables": [table]}
-    with pytest.raises(ConfigurationError, match="only means something for an Elasticsearch"):
+    with pytest.raises(ConfigurationError, match="only means something for a target of documents"):
         parse_channel({"channel": "c", "pipelines": [pipeline]})
 
 

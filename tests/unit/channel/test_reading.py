@@ -386,7 +386,7 @@ def test_checkpoint_in_elasticsearch_is_refused():
     definition = changed(T, SEARCH, changed(f"{P}.checkpoint", "target"))
     assert only_problem(definition) == (
         f"{P}.checkpoint",
-        "cannot be `target` for Elasticsearch; leave it out",
+        "cannot be `target` where rows become documents; leave it out",
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import yaml
 
+from setl.channel.fields.endpoints import takes_documents
 from setl.channel.text.references import without_secrets
 
 
@@ -32,7 +33,7 @@ def mapped_tables(definition: Mapping[str, Any], pipeline: str) -> list[MappedTa
     for raw in _mappings(definition.get("pipelines")):
         if str(raw.get("name")) != pipeline:
             continue
-        into_index = _mapping(raw.get("target")).get("type") == "elasticsearch"
+        into_index = takes_documents(_mapping(raw.get("target")))
         default = "an index with the table's name" if into_index else "same schema and table"
         for table in _mappings(raw.get("tables")):
             others = {k: v for k, v in table.items() if k not in ("from", "to")}
