@@ -26,6 +26,7 @@ _TITLES: Final = {
     "KafkaSource": "A source of type kafka",
     "MysqlTarget": "A target of type mysql",
     "ElasticsearchTarget": "A target of type elasticsearch",
+    "OpenSearchTarget": "A target of type opensearch",
     "KafkaTarget": "A target of type kafka",
     "TableMapping": "A table mapping",
     "NestedRows": "Nested rows",

@@ -74,8 +74,8 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 # They report as errors what the adapters above them handle.
 _LIBRARIES = (
-    "kazoo", "kafka", "py4j", "pyspark", "elastic_transport", "elasticsearch", "urllib3", "uvicorn",
-    "asyncio", "opentelemetry",
+    "kazoo", "kafka", "py4j", "pyspark", "elastic_transport", "elasticsearch", "opensearch",
+    "botocore", "urllib3", "uvicorn", "asyncio", "opentelemetry",
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from osmem_server import OsmemServer
 
 from setl_embedded import Elasticsearch, Kafka, ZooKeeper
 from tests.databases import GIVEN, Databases, new_server
@@ -23,7 +24,7 @@ settings.load_profile("setl")
 _PLUGINS = str(Path(__file__).parent / "plugins")
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.getenv("PYTHONPATH"), _PLUGINS)))
 
-_SERVERS = {"databases", "zookeeper", "kafka", "elasticsearch", "spark"}
+_SERVERS = {"databases", "zookeeper", "kafka", "elasticsearch", "opensearch", "spark"}
 
 
 # Modules and collected tests stay until the end: looking through them for garbage, again and again
@@ -142,6 +143,13 @@ def kafka(stack_folder):
 @pytest.fixture(scope="session")
 def elasticsearch(stack_folder):
     with Elasticsearch(stack_folder / "elasticsearch") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def opensearch():
+    """An OpenSearch in memory, which starts in milliseconds; has `url`."""
+    with OsmemServer.start(japanese=False) as server:
         yield server
 
 

@@ -4,13 +4,20 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+_ELASTICSEARCH = {"x-elastic-product": "Elasticsearch"}
+
 
 class SearchServer(ThreadingHTTPServer):
-    """A context manager; `answer` says status and JSON, given method, path and lines of JSON."""
+    """A context manager; `answer` says status and JSON, given method, path and lines of JSON.
 
-    def __init__(self, answer):
+    Attributes:
+        headers: of every answer.
+        seen: the headers of each request.
+    """
+
+    def __init__(self, answer, headers=_ELASTICSEARCH):
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.answer = answer
+        self.answer, self.headers, self.seen = answer, headers, []
         self.url = f"http://127.0.0.1:{self.server_port}"
         self._thread = threading.Thread(target=self.serve_forever, args=(0.05,))
 
@@ -31,12 +38,14 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["content-length"] or 0))
         lines = [json.loads(line) for line in body.splitlines()]
         assert isinstance(self.server, SearchServer)
+        self.server.seen.append(self.headers)
         status, answer = self.server.answer(self.command, self.path.partition("?")[0], lines)
         text = json.dumps(answer, separators=(",", ":")).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(text)))
-        self.send_header("x-elastic-product", "Elasticsearch")
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(text)

@@ -16,6 +16,7 @@ from setl.channel.fields.endpoints import (
     GtidStart,
     MysqlSource,
     MysqlTarget,
+    OpenSearchTarget,
     Source,
     Target,
 )
@@ -64,6 +65,7 @@ __all__ = [
     "MysqlTarget",
     "NodeChoice",
     "OffsetStart",
+    "OpenSearchTarget",
     "Pipeline",
     "Source",
     "TableMapping",

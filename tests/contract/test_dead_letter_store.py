@@ -8,14 +8,17 @@ from setl.load.deadletters.dead_letter import State
 from setl.load.deadletters.store import Pending, Tally
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.mysql.stored.deadletters import opened_table
+from setl.systems.opensearch.endpoint import OpenSearchEndpoint
 from setl.systems.search_index.deadletters import opened_index
 from tests.databases import EACH
 from tests.families import Pair
 from tests.letters import MemoryDeadLetters, letter
 from tests.loading import create_system_tables, endpoint_of, unique
 
+INDEXES = {"elasticsearch": ElasticEndpoint, "opensearch": OpenSearchEndpoint}
 
-@pytest.fixture(params=[*EACH, "memory", "elasticsearch"])
+
+@pytest.fixture(params=[*EACH, "memory", *INDEXES])
 def store(request):
     if request.param == "memory":
         yield MemoryDeadLetters()
@@ -25,8 +28,8 @@ def store(request):
         with opened_table(endpoint_of(server)) as store:
             yield store
     else:
-        server = request.getfixturevalue("elasticsearch")
-        with opened_index(ElasticEndpoint((server.url,))) as store:
+        server = request.getfixturevalue(request.param)
+        with opened_index(INDEXES[request.param]((server.url,))) as store:
             yield store
 
 

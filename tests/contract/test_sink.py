@@ -4,7 +4,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from elasticsearch import Elasticsearch
 
 from setl.errors import FencedError
 from setl.load.version_fence import VersionFence
@@ -12,6 +11,8 @@ from setl.model.change import TargetChanges
 from setl.model.loaded import Loaded
 from setl.model.schema import Column, Kind
 from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.opensearch.endpoint import OpenSearchEndpoint
+from setl.systems.search_index.client import make_client
 from setl.systems.search_index.load.ids import document_id
 from setl.systems.search_index.load.sink import IndexSink, IndexSinkSettings
 from setl_jsonlines.lines import file_of, original, rows_in
@@ -37,6 +38,8 @@ SHOP = Column("shop", Kind.TEXT)
 
 ITEM = (ID, NAME, PRICE, SIZE)
 STOCK = (SHOP, ID, NAME)
+
+INDEXES = {"elasticsearch": ElasticEndpoint, "opensearch": OpenSearchEndpoint}
 
 
 class MysqlTarget:
@@ -68,15 +71,14 @@ class MysqlTarget:
                       for c, v in zip(columns, row, strict=True)) for row in found}  # fmt: skip
 
 
-class ElasticsearchTarget:
-    """Indexes of its own on a shared server."""
+class IndexTarget:
+    """Indexes of its own on a shared server, whose `endpoint` says which product it is."""
 
-    def __init__(self, server):
+    def __init__(self, endpoint):
         self._prefix = unique("sink")
         self.ticket = ticket_for(self._prefix)
-        endpoint = ElasticEndpoint((server.url,))
         self.fence = VersionFence()
-        self.client = Elasticsearch(server.url)
+        self.client = make_client(endpoint)
         self.sink = IndexSink(IndexSinkSettings(endpoint, actions_per_request=100))
 
     def target(self, table):
@@ -84,8 +86,8 @@ class ElasticsearchTarget:
 
     def rows(self, table, columns):
         index = self.target(table)[1]
-        self.client.indices.refresh(index=index)
-        hits = self.client.search(index=index, size=10_000)["hits"]["hits"]
+        self.client.refresh(index)
+        hits = self.client.search(index, {"size": 10_000})["hits"]["hits"]
         key = 2 if columns is STOCK else 1
         for hit in hits:
             row = [hit["_source"][c.name] for c in columns]
@@ -111,14 +113,15 @@ class JsonLinesTarget:
         return {original(row, [column.name for column in columns]) for row in found}
 
 
-@pytest.fixture(params=[*EACH, "elasticsearch", "jsonlines"])
+@pytest.fixture(params=[*EACH, *INDEXES, "jsonlines"])
 def target(request, tmp_path):
     if isinstance(request.param, Pair):
         made = MysqlTarget(request.getfixturevalue("databases").site(request.param, 0))
     elif request.param == "jsonlines":
         made = JsonLinesTarget(tmp_path)
     else:
-        made = ElasticsearchTarget(request.getfixturevalue("elasticsearch"))
+        server = request.getfixturevalue(request.param)
+        made = IndexTarget(INDEXES[request.param]((server.url,)))
     made.fence.raise_to(1, "n1")
     yield made
     made.sink.close()

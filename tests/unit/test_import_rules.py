@@ -75,6 +75,8 @@ def test_empty_packages_break_no_rule(skeleton):
         ("setl/run", "setl.systems.mysql"),
         ("setl/systems/mysql", "setl.systems.elasticsearch"),
         ("setl/systems/elasticsearch", "setl.systems.kafka"),
+        ("setl/systems/search_index", "setl.systems.elasticsearch"),
+        ("setl/systems/opensearch", "setl.systems.elasticsearch"),
         ("setl/model", "setl.clock"),
         ("setl/model", "setl.codec"),
         ("setl/run", "setl.node"),

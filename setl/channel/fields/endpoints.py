@@ -1,7 +1,8 @@
-"""The endpoints of a pipeline in a channel file: MySQL sources, MySQL and Elasticsearch targets."""
+"""The endpoints of a pipeline in a channel file: MySQL sources, MySQL and index targets."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Union, get_args
@@ -21,7 +22,7 @@ from setl.channel.fields.field_descriptions import (
 from setl.channel.fields.kafka_endpoints import KafkaSource, KafkaTarget
 from setl.channel.fields.start_position import LoadStart, Word, start_error, start_kind
 from setl.channel.text.problems import Path
-from setl.channel.text.raw import Raw
+from setl.channel.text.raw import Raw, items
 from setl.channel.text.strict_model import StrictModel
 
 
@@ -204,11 +205,71 @@ class ElasticsearchTarget(TargetConfig):
             yield ("user",), "is required where there is a password"
 
 
+class OpenSearchTarget(TargetConfig):
+    """An OpenSearch cluster as target."""
+
+    system: ClassVar[str] = "setl.systems.opensearch.target_system:OpenSearchTargetSystem"
+    holds_documents: ClassVar[bool] = True
+
+    type: Literal["opensearch"] = Field(description="OpenSearch.")
+    hosts: list[Url] = Field(min_length=1, description="URLs of its nodes, http or https.")
+    user: str = Field(default="", description=USER)
+    password: str = Field(default="", repr=False, description=CREDENTIAL)
+    aws_region: str = Field(
+        default="",
+        description="Region of an Amazon OpenSearch Service domain: requests are signed (SigV4), in"
+        " place of an account.",
+    )
+    aws_access_key_id: str = Field(
+        default="",
+        description="Key that signs. Default: what AWS's SDK finds on the machine, such as the role"
+        " of the instance.",
+    )
+    aws_secret_access_key: str = Field(
+        default="", repr=False, description="Its secret, as ${NAME}."
+    )
+    ca_certs: str = Field(
+        default="",
+        description="File on the nodes with trusted certificate authorities. Default: the"
+        " system's.",
+    )
+    request_timeout: Seconds = Field(
+        default=30.0, description="Seconds to wait for an answer before a request counts as lost."
+    )
+
+    @property
+    @override
+    def address(self) -> str:
+        return ",".join(self.hosts)
+
+    @classmethod
+    def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
+        """One way to log in, complete, and to something that keeps what is promised."""
+        if raw.get("password") and not raw.get("user"):
+            yield ("user",), "is required where there is a password"
+        if raw.get("aws_region") and raw.get("user"):
+            yield ("aws_region",), "cannot be given together with `user`; choose one of them"
+        if bool(raw.get("aws_access_key_id")) != bool(raw.get("aws_secret_access_key")):
+            yield ("aws_access_key_id",), "needs `aws_secret_access_key`, and the other way round"
+        if raw.get("aws_access_key_id") and not raw.get("aws_region"):
+            yield ("aws_region",), "is required where there is a key of AWS"
+        for number, host in enumerate(items(raw.get("hosts"))):
+            if _SERVERLESS.search(str(host)):
+                yield ("hosts", number), "is of OpenSearch Serverless, which cannot be a target"
+
+
+_SERVERLESS = re.compile(r"\.aoss\.[a-z0-9-]*\.?amazonaws\.com", re.IGNORECASE)
+
 ENTRY_POINTS = "setl.targets"
 """Group of the entry points by which other packages bring targets of their own."""
 
 SOURCES: tuple[type[SourceConfig], ...] = (MysqlSource, KafkaSource)
-BUILT_IN_TARGETS: tuple[type[TargetConfig], ...] = (MysqlTarget, ElasticsearchTarget, KafkaTarget)
+BUILT_IN_TARGETS: tuple[type[TargetConfig], ...] = (
+    MysqlTarget,
+    ElasticsearchTarget,
+    OpenSearchTarget,
+    KafkaTarget,
+)
 # Each is a class with a `type` that no other has.
 TARGETS = (*BUILT_IN_TARGETS, *(point.load() for point in entry_points(group=ENTRY_POINTS)))
 

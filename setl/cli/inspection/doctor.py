@@ -27,7 +27,8 @@ from setl.node.cluster.view import history_row, public_facts, public_look
 from setl.node.stored import pipelines_of
 
 _LIBRARIES = (
-    "pyspark", "py4j", "pyarrow", "pandas", "numpy", "pymysql", "elasticsearch", "confluent-kafka",
+    "pyspark", "py4j", "pyarrow", "pandas", "numpy", "pymysql", "elasticsearch", "opensearch-py",
+    "confluent-kafka",
     "kazoo", "pydantic", "click", "uvicorn", "starlette",
 )  # fmt: skip
 _HISTORY = 10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -18,23 +17,28 @@ from elastic_transport import (
 from elasticsearch import ApiError, Elasticsearch, UnsupportedProductError
 from elasticsearch.serializer import JsonSerializer
 from typing_extensions import override
-from urllib3.exceptions import HTTPError
 
 from setl.errors import ConfigurationError, SetlError, TransientError, UntrustedServerError
 from setl.systems.elasticsearch.pages import PointsInTime
-from setl.systems.search_index.answers import part
 from setl.systems.search_index.bounded import (
     BoundedAnswer,
     BoundedPool,
     OtherProductError,
     is_object,
+    name_at,
 )
 from setl.systems.search_index.port import JSON, Answer, ClusterEndpoint, Product
 
 if TYPE_CHECKING:
     from setl.channel.fields.endpoints import ElasticsearchTarget
 
-ELASTICSEARCH: Final = Product("Elasticsearch", (8, 0), "elasticsearch")
+
+def _is_own(name: str) -> bool:
+    # An OpenSearch that claims to be Elasticsearch 7.10, for old clients, still says its name.
+    return "opensearch" not in name.lower()
+
+
+ELASTICSEARCH: Final = Product("Elasticsearch", (8, 0), "elasticsearch", _is_own)
 
 _HEADER: Final = "x-elastic-product"  # is on every answer of Elasticsearch
 
@@ -55,9 +59,6 @@ class ElasticEndpoint(ClusterEndpoint):
     @override
     def connect(self) -> ElasticConnection:
         return ElasticConnection(self)
-
-    # The dataclass would make one that shows more.
-    __str__ = ClusterEndpoint.__str__
 
 
 def elastic_endpoint(target: ElasticsearchTarget) -> ElasticEndpoint:
@@ -158,22 +159,12 @@ class _BoundedNode(Urllib3HttpNode):
                 return ELASTICSEARCH.name
             # 406: OpenSearch does not know the content types of Elasticsearch.
             if (200 <= answer.status < 300 or answer.status == 406) and is_object(answer):
-                _refuse_opensearch(plain, sent)
+                name = name_at(plain, sent)
+                if not _is_own(name):
+                    raise OtherProductError(f"the server is {name}")
             return ""
 
         self.pool: Any = BoundedPool(plain, whose, ELASTICSEARCH.name)
-
-
-def _refuse_opensearch(pool: Any, sent: Mapping[str, str]) -> None:
-    """Raise OtherProductError if the server at the other end says that it is OpenSearch."""
-    try:
-        headers = {k: v for k, v in sent.items() if k.lower() == "authorization"}
-        said = json.loads(pool.urlopen("GET", "/", headers=headers).data)
-    except (HTTPError, ValueError):
-        return
-    version = part(said, "version")
-    if version.get("distribution") == "opensearch":
-        raise OtherProductError(f"the server is OpenSearch {version.get('number')}")
 
 
 def translate(error: Exception) -> SetlError:
@@ -196,8 +187,8 @@ def translate(error: Exception) -> SetlError:
     return TransientError(f"Elasticsearch: {error}")
 
 
-def _causes(error: object) -> Iterator[object]:
+def _causes(error: Exception) -> Iterator[BaseException | None]:
     """What an error of the client was made of: with several servers, those of each of them."""
-    for cause in getattr(error, "errors", ()):
-        yield cause
-        yield from _causes(cause)
+    others: tuple[Exception, ...] = getattr(error, "errors", ())
+    for each in (error, *others):
+        yield each.__cause__

@@ -12,6 +12,12 @@ def part(value: object, name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
+def name_said(info: object) -> str:
+    """What a server calls its product in the answer to ``GET /``."""
+    said = part({"it": info}, "it")
+    return str(part(said, "version").get("distribution") or said.get("tagline") or "")
+
+
 def each(value: object, name: str) -> Iterator[dict[str, Any]]:
     """The objects in the object under a name."""
     for item in part(value, name).values():

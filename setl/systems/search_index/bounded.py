@@ -11,11 +11,14 @@ in, say no more than that there is no answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from urllib3.exceptions import HTTPError
+
+from setl.systems.search_index.answers import name_said
 
 LARGEST: Final = 1024 * 1024 * 1024
 """Bytes that one answer may have. Pages of rows and bulk answers have some megabytes."""
@@ -25,6 +28,20 @@ _PIECE: Final = 1024 * 1024
 
 class OtherProductError(HTTPError):
     """A server of another product answers; the channel file names the wrong one."""
+
+
+def name_at(pool: Any, sent: Mapping[str, str]) -> str:
+    """What the server behind a pool calls its product; "" if it does not say.
+
+    Args:
+        pool: of urllib3.
+        sent: the headers of a request, of which the account is used again.
+    """
+    account = {name: value for name, value in sent.items() if name.lower() == "authorization"}
+    try:
+        return name_said(json.loads(pool.urlopen("GET", "/", headers=account).data))
+    except (HTTPError, ValueError):
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

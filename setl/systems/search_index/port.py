@@ -7,7 +7,7 @@ and how one knows whose answer it is), and how all documents of an index are rea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from urllib.parse import urlsplit
@@ -101,13 +101,13 @@ class Product:
         name: its name.
         oldest: the oldest version that setl is made for.
         type: what stands under `type` in a channel file.
-        distribution: what its servers say under ``version.distribution``; "" for nothing.
+        knows: whether a name that a server gives itself is of this product; see `name_said`.
     """
 
     name: str
     oldest: tuple[int, int]
     type: str
-    distribution: str = ""
+    knows: Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from elasticsearch import Elasticsearch
 from setl.channel.file import ElasticsearchTarget
 from setl.channel.reading import parse_channel
 from setl.model.schema import Column, Kind
+from setl.systems.elasticsearch.client import elastic_endpoint
 from setl.systems.finding import Report
 from setl.systems.search_index.preflight.indexes import seconds
 from setl.systems.search_index.preflight.target import check_search_target
@@ -316,5 +317,5 @@ def test_a_proxy_that_answers_for_the_cluster(cluster, answer, level, expected):
     target = ElasticsearchTarget(type="elasticsearch", hosts=[url])
     report = Report("c/p")
     with report.failing():
-        check_search_target(target, {}, "c/p", report)
+        check_search_target(elastic_endpoint(target), {}, "c/p", report)
     assert [f.level for f in report.findings if expected in f.what] == [level]

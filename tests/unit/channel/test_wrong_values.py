@@ -22,6 +22,7 @@ ENDS = {
     "mysql": {"type": "mysql", "host": "h", "user": "u"},
     "kafka": {"type": "kafka", "brokers": ["k:9092"], "topic": "t"},
     "elasticsearch": {"type": "elasticsearch", "hosts": ["http://e:9200"]},
+    "opensearch": {"type": "opensearch", "hosts": ["http://o:9200"]},
 }
 FILE = {
     "channel": "x",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 from urllib.parse import urlsplit
 
 from setl.load.identities import Identity
 from setl.systems.finding import Report
-from setl.systems.search_index.answers import part
+from setl.systems.search_index.answers import name_said, part
 from setl.systems.search_index.client import SearchClient, make_client
 from setl.systems.search_index.errors import translating
 from setl.systems.search_index.identities import index_identities
@@ -62,9 +61,10 @@ def _check_cluster(client: SearchClient, product: Product, report: Report) -> bo
     info = client.info()
     about = part(info, "version")
     version = str(about.get("number", "unknown"))
-    if str(about.get("distribution", "")) != product.distribution:
+    named = name_said(info)
+    if not product.knows(named):
         report.error(
-            f"the server at this address is not {product.name}: it says {_named(info)}",
+            f"the server is not {product.name}: it calls itself {named or 'nothing'}, {version}",
             f"Correct `hosts`, or write another `type` than {product.type}",
             code="other-product",
         )
@@ -84,12 +84,6 @@ def _check_cluster(client: SearchClient, product: Product, report: Report) -> bo
             code="cluster-red",
         )
     return True
-
-
-def _named(info: dict[str, Any]) -> str:
-    about = part(info, "version")
-    name = about.get("distribution") or info.get("tagline") or "nothing of what it is"
-    return f"{name}, version {about.get('number', 'unknown')}"
 
 
 def _numbers(version: str) -> tuple[int, ...]:
