@@ -86,6 +86,11 @@ class SearchClient:
         """Figures of its nodes."""
         return self.request("GET", f"/_nodes/stats/{metric}", None, {"filter_path": wanted})
 
+    def cluster_settings(self, wanted: str) -> Body:
+        """The settings that are in effect, under ``transient``, ``persistent`` and ``defaults``."""
+        params = {"include_defaults": "true", "filter_path": wanted}
+        return self.request("GET", "/_cluster/settings", None, params)
+
     def tasks(self, actions: str, wanted: str) -> Body:
         """What its nodes are doing."""
         return self.request("GET", "/_tasks", None, {"actions": actions, "filter_path": wanted})

@@ -14,9 +14,10 @@ from typing import Any, cast
 from setl.errors import ConfigurationError, FatalError
 from setl.systems.expiry import ServerDisk
 from setl.systems.search_index.answers import each, number, part
-from setl.systems.search_index.client import make_client
-from setl.systems.search_index.errors import translating
+from setl.systems.search_index.client import SearchClient, make_client
+from setl.systems.search_index.errors import AnswerError, translating
 from setl.systems.search_index.port import ClusterEndpoint
+from setl.systems.search_index.watermarks import DISK, with_watermarks
 
 _SECONDS = 10.0
 _WANTED = "nodes.*.name,nodes.*.roles,nodes.*.fs.total,nodes.*.fs.data"
@@ -32,13 +33,25 @@ def look_at_disks(endpoint: ClusterEndpoint) -> Sequence[ServerDisk] | None:
     try:
         with translating(endpoint):
             stats = client.node_stats("fs", _WANTED)
+            found = list(_disks(stats, str(endpoint)))
+            if any(disk.needed is None for disk in found):
+                found = _by_settings(client, found)
     except (ConfigurationError, FatalError):
         return (
             None  # the account has no `monitor`, or it is another server that has no such figures
         )
     finally:
         client.close()
-    return list(_disks(stats, str(endpoint))) or None
+    return found or None
+
+
+def _by_settings(client: SearchClient, disks: list[ServerDisk]) -> list[ServerDisk]:
+    """The disks with what the cluster's settings say must be free, if they may be read."""
+    try:
+        settings = client.cluster_settings(f"*.{'.'.join(DISK)}")
+    except AnswerError:
+        return disks
+    return [with_watermarks(disk, settings) for disk in disks]
 
 
 def _disks(body: object, cluster: str) -> Iterator[ServerDisk]:

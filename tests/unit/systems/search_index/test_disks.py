@@ -99,10 +99,39 @@ def test_each_data_node_reports_of_its_fullest_path(cluster):
     assert asked.startswith("/_nodes/stats/fs?")
 
 
-def test_an_older_server_reports_no_watermarks(cluster):
-    cluster.answers = 200, {"nodes": {"a": node("es-1", ["data"], path(100 * GB, 60 * GB))}}
+def settings(enabled="true", **levels):
+    return {
+        level: {"cluster": {"routing": {"allocation": {"disk": {
+            "threshold_enabled": enabled, "watermark": marks,
+        }}}}}
+        for level, marks in levels.items()
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answered", "expected"),
+    [
+        ({}, (None, None)),
+        (settings(defaults={"low": "85%", "high": "90%", "flood_stage": "95%"}), (10 * GB, 5 * GB)),
+        (
+            settings(defaults={"high": "90%", "flood_stage": "95%"}, persistent={"high": "20gb"},
+                     transient={"flood_stage": "0.96"}),
+            (20 * GB, 4 * GB),
+        ),
+        (settings("false", defaults={"high": "90%", "flood_stage": "95%"}), (None, None)),
+        (settings(defaults={"high": "much", "flood_stage": "95%"}), (None, 5 * GB)),
+    ],
+)  # fmt: skip
+def test_a_server_without_watermarks_of_its_disks_has_them_in_its_settings(
+    cluster, answered, expected
+):
+    """OpenSearch, and Elasticsearch before 7.15."""
+    stats = {"nodes": {"a": node("es-1", ["data"], path(100 * GB, 60 * GB))}}
+    cluster.answers = 200, {**stats, **answered}
     [found] = disks_of(cluster) or []
-    assert (found.needed, found.last) == (None, None)
+    rounded = tuple(None if free is None else round(free / GB) * GB for free in
+                    (found.needed, found.last))  # fmt: skip
+    assert rounded == expected
 
 
 @pytest.mark.parametrize(
