@@ -20,7 +20,7 @@ from setl.systems.search_index.client import SearchClient, make_client
 from setl.systems.search_index.errors import NOT_FOUND, AnswerError, translating
 from setl.systems.search_index.port import ClusterEndpoint
 
-_WANTED: Final = "*.aliases,*.settings.index.uuid,*.settings.index.history_uuid"
+_WANTED: Final = "*.aliases,*.settings.index.uuid,*.settings.index.history.uuid"
 _NAMES_AT_ONCE: Final = 2_000  # characters; a request's first line may have 4,096 bytes
 
 
@@ -77,4 +77,5 @@ def _identity(name: str, there: Mapping[str, dict[str, Any]]) -> Identity | None
 
 def _id(index: dict[str, Any]) -> str:
     settings = part(part(index, "settings"), "index")
-    return "/".join(str(settings[key]) for key in ("uuid", "history_uuid") if settings.get(key))
+    uuids = settings.get("uuid"), part(settings, "history").get("uuid")
+    return "/".join(str(uuid) for uuid in uuids if uuid)

@@ -59,7 +59,7 @@ def cluster(monkeypatch):
 
 
 def test_indexes_are_reported_by_their_uuid_and_their_history(cluster):
-    cluster(a=index("u1"), b=index("u2", history_uuid="h"))
+    cluster(a=index("u1"), b=index("u2", history={"uuid": "h"}))
     assert index_identities(ENDPOINT, ["a", "b"]) == {
         "a": Identity("u1", "a"),
         "b": Identity("u2/h", "b"),
