@@ -1,7 +1,9 @@
 """Tells whether a column's values fit a field of an index.
 
 Source of what a field takes: Elasticsearch reference 8.15, "Field data types", and there the
-parameters ``coerce``, ``ignore_malformed``, ``ignore_above`` and ``format``.
+parameters ``coerce``, ``ignore_malformed``, ``ignore_above`` and ``format``. OpenSearch's are the
+same, but for ``flat_object`` (its ``flattened``) and ``knn_vector`` (its ``dense_vector``):
+https://docs.opensearch.org/latest/field-types/supported-field-types/index/
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ _TEXTS: Final = frozenset({
     "version", "icu_collation_keyword",
 })  # fmt: skip
 _OTHERS: Final = frozenset({
-    "boolean", "ip", "object", "nested", "flattened", "binary", "date", "date_nanos", "geo_point",
-    "geo_shape", "shape", "point", "alias", "join", "percolator", "constant_keyword", "completion",
-    "scaled_float", "token_count", "dense_vector", "integer_range", "long_range", "float_range",
-    "double_range", "date_range", "ip_range", *_INTEGERS, *_FLOATS,
+    "boolean", "ip", "object", "nested", "flattened", "flat_object", "binary", "date", "date_nanos",
+    "geo_point", "geo_shape", "shape", "point", "alias", "join", "percolator", "constant_keyword",
+    "completion", "scaled_float", "token_count", "dense_vector", "knn_vector", "integer_range",
+    "long_range", "float_range", "double_range", "date_range", "ip_range", *_INTEGERS, *_FLOATS,
 })  # fmt: skip
 _LONGEST_TERM: Final = 32_766
 _DAYS: Final = frozenset({
@@ -238,8 +240,8 @@ def _json(column: Column, kind: str, field: dict[str, Any], extent: Extent) -> M
     del extent
     if kind == "object" and field.get("enabled") is False:
         return None
-    if kind == "flattened":
-        return _inexact("is flattened, which refuses values that are no objects")
+    if kind in {"flattened", "flat_object"}:
+        return _inexact(f"is {kind}, which refuses values that are no objects")
     if kind in {"object", "nested"}:
         return _inexact(
             f"is {kind}, which refuses values that are no objects, and those whose members differ"

@@ -115,6 +115,7 @@ def test_fields_that_would_refuse_or_alter(kind, field, more, reason):
          {"extent": Extent(length=1 << 16)}, "32,766 bytes"),
         (Kind.DATE, "date_nanos", {}, "1970 and 2262"),
         (Kind.JSON, "flattened", {}, "no objects"),
+        (Kind.JSON, "flat_object", {}, "no objects"),
         (Kind.JSON, {"properties": {}}, {}, "differ in type"),
         (Kind.GEOMETRY, "geo_shape", {"geometry": "wkt"}, "without ignore_malformed"),
         (Kind.TEXT, {"type": "date", "ignore_malformed": True}, {}, "left out of the search"),
