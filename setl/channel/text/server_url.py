@@ -15,9 +15,16 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from setl.errors import ConfigurationError
 
 _MYSQL = ("mysql", "mariadb")
-_SEARCH = {"elasticsearch": "http", "http": "http", "https": "https"}
+_SEARCH = {
+    "elasticsearch": ("elasticsearch", "http"),
+    "http": ("elasticsearch", "http"),
+    "https": ("elasticsearch", "https"),
+    "opensearch": ("opensearch", "http"),
+    "opensearch+https": ("opensearch", "https"),
+}
+"""The type that a scheme stands for, and how its servers are spoken to."""
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-_FORMS = "Write mysql://user@host:3306/schema or elasticsearch://host:9200"
+_FORMS = "Write mysql://user@host:3306/schema, elasticsearch://host:9200 or opensearch://host:9200"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +106,9 @@ def _mysql(parts: SplitResult, port: int | None, option: str) -> dict[str, Any]:
 
 def _search(parts: SplitResult, port: int | None) -> dict[str, Any]:
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    scheme = _SEARCH[parts.scheme.lower()]
+    type_, scheme = _SEARCH[parts.scheme.lower()]
     found: dict[str, Any] = {
-        "type": "elasticsearch",
+        "type": type_,
         "hosts": [f"{scheme}://{host}:{port or 9200}{parts.path.rstrip('/')}"],
     }
     return {**found, "user": unquote(parts.username)} if parts.username else found

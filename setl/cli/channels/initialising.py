@@ -48,7 +48,8 @@ _OF_SYSTEMD = (_UNIT, "setl.sysusers.conf", _SECRETS)
     "--to",
     "target",
     metavar="URL",
-    help="With --from, the target: mysql://user@host:port or elasticsearch://host:port.",
+    help="With --from, the target: mysql://user@host:port, elasticsearch://host:port or"
+    " opensearch://host:port (opensearch+https:// with TLS).",
 )
 @click.option("--systemd", is_flag=True, help="Also a unit for systemd, and a file for secrets.")
 @click.option("--force", is_flag=True, help="Write over files that are there.")
