@@ -158,7 +158,7 @@ class _BoundedNode(Urllib3HttpNode):
             if _HEADER in answer.headers:
                 return ELASTICSEARCH.name
             # 406: OpenSearch does not know the content types of Elasticsearch.
-            if (200 <= answer.status < 300 or answer.status == 406) and is_object(answer):
+            if answer.status == 406 or (200 <= answer.status < 300 and is_object(answer)):
                 name = name_at(plain, sent)
                 if not _is_own(name):
                     raise OtherProductError(f"the server is {name}")

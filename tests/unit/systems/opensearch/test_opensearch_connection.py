@@ -63,11 +63,11 @@ def test_a_proxy_may_sign_the_answers_of_opensearch():
             assert client.health() == ""
 
 
-@pytest.mark.parametrize("status", [200, 406])
+@pytest.mark.parametrize(("status", "body"), [(200, {}), (406, "Content-Type is not supported")])
 @pytest.mark.parametrize("info", [OPENSEARCH, COMPATIBLE])
-def test_opensearch_is_no_elasticsearch(info, status):
+def test_opensearch_is_no_elasticsearch(info, status, body):
     with (
-        serving(info, status) as server,
+        serving(info, status, body) as server,
         make_client(ElasticEndpoint((server.url,))) as client,
         pytest.raises(ConfigurationError, match=r"the server is .*(?i:opensearch)") as caught,
     ):
