@@ -10,6 +10,9 @@ from setl.load.version_fence import VersionFence
 from setl.model.change import TargetChanges
 from setl.model.loaded import Loaded
 from setl.model.schema import Column, Kind
+from setl.systems.delta.fence import DeltaFence
+from setl.systems.delta.location import Location
+from setl.systems.delta.sink import DeltaSinkSettings
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.opensearch.endpoint import OpenSearchEndpoint
 from setl.systems.search_index.client import make_client
@@ -18,6 +21,8 @@ from setl.systems.search_index.load.sink import IndexSink, IndexSinkSettings
 from setl_jsonlines.lines import file_of, original, rows_in
 from setl_jsonlines.sink import JsonLinesSinkSettings
 from tests.databases import EACH
+from tests.delta_tables import create_table
+from tests.delta_tables import rows_of as rows_in_delta
 from tests.families import Pair
 from tests.loading import (
     create_system_tables,
@@ -113,12 +118,32 @@ class JsonLinesTarget:
         return {original(row, [column.name for column in columns]) for row in found}
 
 
-@pytest.fixture(params=[*EACH, *INDEXES, "jsonlines"])
+class DeltaTarget:
+    """Delta tables in a folder."""
+
+    def __init__(self, folder):
+        self._location = Location(str(folder))
+        self.ticket = ticket_for("lake")
+        self.fence = DeltaFence(self._location, self.ticket.pipeline_key)
+        self.sink = DeltaSinkSettings(self._location).make_sink()
+        for table, columns in (("item", ITEM), ("stock", STOCK)):
+            create_table(self._location.of_table(("shop", table)), columns)
+
+    def target(self, table):
+        return "shop", table
+
+    def rows(self, table, columns):
+        return rows_in_delta(self._location.of_table(("shop", table)), columns)
+
+
+@pytest.fixture(params=[*EACH, *INDEXES, "jsonlines", "delta"])
 def target(request, tmp_path):
     if isinstance(request.param, Pair):
         made = MysqlTarget(request.getfixturevalue("databases").site(request.param, 0))
     elif request.param == "jsonlines":
         made = JsonLinesTarget(tmp_path)
+    elif request.param == "delta":
+        made = DeltaTarget(tmp_path)
     else:
         server = request.getfixturevalue(request.param)
         made = IndexTarget(INDEXES[request.param]((server.url,)))

@@ -1,4 +1,4 @@
-"""The endpoints of a pipeline in a channel file: MySQL sources, MySQL and index targets."""
+"""The endpoints of a pipeline in a channel file: MySQL sources, and all targets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic import Discriminator, Field, Tag
 from typing_extensions import override
 
 from setl.channel.fields.checks import BinlogFile, Broker, Host, Port, Seconds, Text, Url
+from setl.channel.fields.delta_endpoint import DeltaTarget
 from setl.channel.fields.endpoint import Database, Site, SourceConfig, TargetConfig
 from setl.channel.fields.field_descriptions import (
     CREDENTIAL,
@@ -268,6 +269,7 @@ BUILT_IN_TARGETS: tuple[type[TargetConfig], ...] = (
     MysqlTarget,
     ElasticsearchTarget,
     OpenSearchTarget,
+    DeltaTarget,
     KafkaTarget,
 )
 # Each is a class with a `type` that no other has.

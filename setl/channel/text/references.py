@@ -24,9 +24,10 @@ HIDDEN = "(hidden)"
 
 _LOGIN = re.compile(r"(\w://)[^/@\s]*:[^/@\s]*@")
 
-# Keys whose values are secrets, wherever they stand; all but the first two are of Kafka's clients.
+# Keys whose values are secrets, wherever they stand; those behind S3's are of Kafka's clients.
 SECRET_KEYS = frozenset({
-    "password", "api_key", "aws_secret_access_key", "sasl_plain_password", "ssl_password",
+    "password", "api_key", "aws_secret_access_key", "aws_session_token",
+    "sasl_plain_password", "ssl_password",
     "sasl.password", "sasl_password", "ssl.key.password", "ssl_key_password",
     "ssl.keystore.password", "ssl_keystore_password", "ssl.key.pem", "ssl_key_pem",
     "sasl.oauthbearer.client.secret", "sasl_oauthbearer_client_secret",

@@ -1,0 +1,1 @@
+"""Delta tables in a folder or in S3, through delta-rs, as a target."""

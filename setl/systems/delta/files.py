@@ -1,0 +1,209 @@
+"""The Parquet files of a table: read, written, and described to its log.
+
+delta-rs can do that itself, and so it could merge rows. Both go by what the log says of the least
+and greatest value of each column in a file. Its version 1.6 writes no right ones for decimals of
+more than 18 digits, such as an unsigned BIGINT: its own merge then overlooks rows that are there,
+and inserts them twice. So files are written here, and described by values that are exact as JSON:
+integers and dates.
+
+Files are only ever added to a folder. What no commit mentions, because its version was taken, lies
+there until VACUUM finds it: nobody can tell for sure that it was not committed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from setl.errors import ConfigurationError
+from setl.systems.delta.location import Folder, sync
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+FILE_BYTES: Final = 128 << 20
+"""Arrow bytes of rows above which a further file is begun; compressed it is a part of that."""
+
+_STATISTICS: Final = 32  # columns of which the log says something, as Delta has it by default
+_ARROW_LEVEL: Final = "zstd"
+
+
+class DataFile(NamedTuple):
+    """A file of a table's present version.
+
+    Attributes:
+        path: as the log has it.
+        size: its bytes.
+        rows: how many it has, None if the log does not say.
+        least: the least values of its columns, as far as the log says them.
+        greatest: the greatest ones.
+    """
+
+    path: str
+    size: int
+    rows: int | None
+    least: dict[str, Any]
+    greatest: dict[str, Any]
+
+    def may_have(self, column: str, least: int, greatest: int) -> bool:
+        """Whether any value of an integer column may lie between these."""
+        low, high = self.least.get(column), self.greatest.get(column)
+        return not (isinstance(low, int) and isinstance(high, int)) or (
+            low <= greatest and high >= least
+        )
+
+
+def files_of(table: DeltaTable) -> list[DataFile]:
+    """The files of a table."""
+    found = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    return [
+        DataFile(
+            str(one["path"]),
+            int(one["size_bytes"]),
+            one.get("num_records"),
+            {name[4:]: value for name, value in one.items() if name.startswith("min.")},
+            {name[4:]: value for name, value in one.items() if name.startswith("max.")},
+        )
+        for one in found
+    ]
+
+
+def schema_of(table: DeltaTable) -> pa.Schema:
+    """The columns of a table, nullable as they are."""
+    return pa.schema(table.schema().to_arrow())
+
+
+def read_file(
+    folder: Folder, path: str, schema: pa.Schema, names: Sequence[str] | None = None
+) -> pa.Table:
+    """The rows of a file, with columns that it lacks as NULL.
+
+    Args:
+        folder: of the table.
+        path: of the file.
+        schema: of the table.
+        names: the columns to read; None for all.
+
+    Raises:
+        ConfigurationError: a column in the file is of another type.
+        OSError: it cannot be read.
+    """
+    wanted = schema if names is None else pa.schema([schema.field(name) for name in names])
+    with folder.files().open_input_file(path) as source:
+        file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+        there = set(file.schema_arrow.names)
+        found = file.read(columns=[name for name in wanted.names if name in there])
+    return in_schema(found, wanted, path)
+
+
+def read_batches(folder: Folder, path: str, schema: pa.Schema, rows: int) -> Iterator[pa.Table]:
+    """As `read_file`, some rows at a time."""
+    with folder.files().open_input_file(path) as source:
+        file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+        there = set(file.schema_arrow.names)
+        columns = [name for name in schema.names if name in there]
+        for batch in file.iter_batches(batch_size=rows, columns=columns):
+            if columns:
+                yield in_schema(pa.Table.from_batches([batch]), schema, path)
+
+
+def in_schema(found: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
+    """A table with these columns in this order."""
+    columns: list[Any] = []
+    for each in schema:
+        if each.name not in found.column_names:
+            columns.append(pa.nulls(found.num_rows, each.type))
+            continue
+        column = found.column(each.name)
+        if column.type != each.type:
+            try:
+                column = column.cast(each.type)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise ConfigurationError(
+                    f"column {each.name} of {path} is {column.type}, and the table's {each.type}",
+                    hint="Have the table rewritten by what wrote the file",
+                ) from error
+        columns.append(column)
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def read_table(folder: Folder, table: DeltaTable, schema: pa.Schema) -> pa.Table:
+    """All rows of a small table. Raises OSError."""
+    parts = [read_file(folder, file.path, schema) for file in files_of(table)]
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def add_file(folder: Folder, rows: pa.Table, *, changes: bool = True) -> Any:
+    """Write rows to a new file for good; returns the action that adds it to the table.
+
+    Args:
+        folder: of the table.
+        rows: at least one.
+        changes: whether the rows are not all in the table already.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    from deltalake.transaction import AddAction  # noqa: PLC0415 - needs the package
+
+    path = f"part-{uuid.uuid4()}.parquet"
+    with folder.files().open_output_stream(path) as out:
+        pq.write_table(rows, out, compression=_ARROW_LEVEL, store_schema=False)
+        size = out.tell()
+    if folder.location.local:
+        sync(Path(folder.uri) / path)
+    return AddAction(path, size, {}, _now(), changes, json.dumps(_statistics(rows)))
+
+
+def add_files(folder: Folder, rows: pa.Table, *, changes: bool = True) -> list[Any]:
+    """As `add_file`, in files of about `FILE_BYTES`; none for no rows."""
+    if not rows.num_rows:
+        return []
+    count = max(1, -(-rows.nbytes // FILE_BYTES))
+    each = -(-rows.num_rows // count)
+    parts = [rows.slice(first, each) for first in range(0, rows.num_rows, each)]
+    return [add_file(folder, part, changes=changes) for part in parts]
+
+
+def remove_file(file: DataFile, *, changes: bool = True) -> Any:
+    """The action that takes a file out of the table."""
+    from deltalake.transaction import RemoveAction  # noqa: PLC0415 - needs the package
+
+    return RemoveAction(file.path, changes, _now(), file.size, {})
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
+
+
+def _statistics(rows: pa.Table) -> dict[str, Any]:
+    least: dict[str, Any] = {}
+    greatest: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    for name, column in list(zip(rows.column_names, rows.columns, strict=True))[:_STATISTICS]:
+        nulls[name] = column.null_count
+        if not (pa.types.is_signed_integer(column.type) or pa.types.is_date32(column.type)):
+            continue
+        if column.null_count < len(column):
+            found = pc.min_max(column).cast(_ends(column.type)).as_py()
+            least[name], greatest[name] = found["min"], found["max"]
+    return {
+        "numRecords": rows.num_rows,
+        "minValues": least,
+        "maxValues": greatest,
+        "nullCount": nulls,
+    }
+
+
+def _ends(kind: pa.DataType) -> pa.DataType:
+    """As JSON has them: numbers, and dates as text."""
+    of = pa.string() if pa.types.is_date32(kind) else pa.int64()
+    return pa.struct([("min", of), ("max", of)])
