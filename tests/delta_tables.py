@@ -3,14 +3,15 @@
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from setl.systems.delta.creation import statistics_of
 from setl.systems.delta.types import made_type
 from setl.systems.delta.values import values_of
 
 
-def create_table(folder, columns, configuration=None):
+def create_table(folder, columns):
     """A table as setl would make it."""
     schema = pa.schema([pa.field(column.name, made_type(column)) for column in columns])
-    return DeltaTable.create(folder.uri, schema, configuration=configuration)
+    return DeltaTable.create(folder.uri, schema, configuration=statistics_of(schema))
 
 
 def rows_of(folder, columns):

@@ -16,11 +16,12 @@ from setl.load.sink import LoadTicket
 from setl.model.schema import Column
 from setl.systems.delta.commit import VersionTakenError, created
 from setl.systems.delta.fence import admit, names_in
+from setl.systems.delta.files import exact_columns
 from setl.systems.delta.location import Location, Name
 from setl.systems.delta.names import refuse_names
 from setl.systems.delta.types import made_type
 
-_STATISTICS: Final = "delta.dataSkippingStatsColumns"
+STATISTICS: Final = "delta.dataSkippingStatsColumns"
 
 
 class DeltaCreation:
@@ -93,13 +94,9 @@ def statistics_of(schema: pa.Schema) -> dict[str, str]:
     delta-rs, which people optimize tables with, writes wrong ones for long decimals. Readers would
     overlook rows.
     """
-    exact = [
-        f"`{each.name}`"
-        for each in schema
-        if pa.types.is_signed_integer(each.type) or pa.types.is_date32(each.type)
-    ]
+    exact = [f"`{name}`" for name in exact_columns(schema)]
     if exact:
-        return {_STATISTICS: ",".join(exact)}
+        return {STATISTICS: ",".join(exact)}
     return {"delta.dataSkippingNumIndexedCols": "0"}
 
 

@@ -3,8 +3,9 @@
 delta-rs can do that itself, and so it could merge rows. Both go by what the log says of the least
 and greatest value of each column in a file. Its version 1.6 writes no right ones for decimals of
 more than 18 digits, such as an unsigned BIGINT: its own merge then overlooks rows that are there,
-and inserts them twice. So files are written here, and described by values that are exact as JSON:
-integers and dates.
+and inserts them twice. So files are written here, and described by values that are exact as JSON,
+those of integers and dates: either of all columns that the table's properties ask for, or of none.
+With some of them missing, `DeltaTable.to_pyarrow_dataset` would overlook rows.
 
 Files are only ever added to a folder. What no commit mentions, because its version was taken, lies
 there until VACUUM finds it: nobody can tell for sure that it was not committed.
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 FILE_BYTES: Final = 128 << 20
 """Arrow bytes of rows above which a further file is begun; compressed it is a part of that."""
 
-_STATISTICS: Final = 32  # columns of which the log says something, as Delta has it by default
+_DESCRIBED: Final = 32  # columns of which the log says something, as Delta has it by default
 _ARROW_LEVEL: Final = "zstd"
 
 
@@ -141,12 +142,44 @@ def read_table(folder: Folder, table: DeltaTable, schema: pa.Schema) -> pa.Table
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
-def add_file(folder: Folder, rows: pa.Table, *, changes: bool = True) -> Any:
+def described_columns(table: DeltaTable) -> list[str]:
+    """The columns of which the log says the least and greatest value of each file, see the module.
+
+    None if a table's properties ask for others than are exact, too.
+    """
+    asked = asked_columns(table)
+    return asked if {*asked} <= {*exact_columns(schema_of(table))} else []
+
+
+def asked_columns(table: DeltaTable) -> list[str]:
+    """The columns that a table's properties want described."""
+    schema, settings = schema_of(table), table.metadata().configuration
+    named = settings.get("delta.dataSkippingStatsColumns")
+    if named is not None:
+        own = {name.lower(): name for name in schema.names}
+        return [own.get(name.strip().strip("`").lower(), "") for name in named.split(",")]
+    count = int(settings.get("delta.dataSkippingNumIndexedCols") or _DESCRIBED)
+    return schema.names if count < 0 else schema.names[:count]
+
+
+def exact_columns(schema: pa.Schema) -> list[str]:
+    """The columns whose values are exact as JSON."""
+    return [
+        each.name
+        for each in schema
+        if pa.types.is_signed_integer(each.type) or pa.types.is_date32(each.type)
+    ]
+
+
+def add_file(
+    folder: Folder, rows: pa.Table, described: Sequence[str] = (), *, changes: bool = True
+) -> Any:
     """Write rows to a new file for good; returns the action that adds it to the table.
 
     Args:
         folder: of the table.
         rows: at least one.
+        described: see `described_columns`.
         changes: whether the rows are not all in the table already.
 
     Raises:
@@ -160,17 +193,19 @@ def add_file(folder: Folder, rows: pa.Table, *, changes: bool = True) -> Any:
         size = out.tell()
     if folder.location.local:
         sync(Path(folder.uri) / path)
-    return AddAction(path, size, {}, _now(), changes, json.dumps(_statistics(rows)))
+    return AddAction(path, size, {}, _now(), changes, json.dumps(_statistics(rows, described)))
 
 
-def add_files(folder: Folder, rows: pa.Table, *, changes: bool = True) -> list[Any]:
+def add_files(
+    folder: Folder, rows: pa.Table, described: Sequence[str], *, changes: bool = True
+) -> list[Any]:
     """As `add_file`, in files of about `FILE_BYTES`; none for no rows."""
     if not rows.num_rows:
         return []
     count = max(1, -(-rows.nbytes // FILE_BYTES))
     each = -(-rows.num_rows // count)
     parts = [rows.slice(first, each) for first in range(0, rows.num_rows, each)]
-    return [add_file(folder, part, changes=changes) for part in parts]
+    return [add_file(folder, part, described, changes=changes) for part in parts]
 
 
 def remove_file(file: DataFile, *, changes: bool = True) -> Any:
@@ -184,23 +219,18 @@ def _now() -> int:
     return int(time.time() * 1000)
 
 
-def _statistics(rows: pa.Table) -> dict[str, Any]:
+def _statistics(rows: pa.Table, described: Sequence[str]) -> dict[str, Any]:
     least: dict[str, Any] = {}
     greatest: dict[str, Any] = {}
     nulls: dict[str, int] = {}
-    for name, column in list(zip(rows.column_names, rows.columns, strict=True))[:_STATISTICS]:
+    for name in described:
+        column = rows.column(name)
         nulls[name] = column.null_count
-        if not (pa.types.is_signed_integer(column.type) or pa.types.is_date32(column.type)):
-            continue
         if column.null_count < len(column):
             found = pc.min_max(column).cast(_ends(column.type)).as_py()
             least[name], greatest[name] = found["min"], found["max"]
-    return {
-        "numRecords": rows.num_rows,
-        "minValues": least,
-        "maxValues": greatest,
-        "nullCount": nulls,
-    }
+    said = {"minValues": least, "maxValues": greatest, "nullCount": nulls} if described else {}
+    return {"numRecords": rows.num_rows, **said}
 
 
 def _ends(kind: pa.DataType) -> pa.DataType:

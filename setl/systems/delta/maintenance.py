@@ -12,6 +12,7 @@ from setl.systems.delta.files import (
     FILE_BYTES,
     DataFile,
     add_files,
+    described_columns,
     files_of,
     read_file,
     remove_file,
@@ -54,7 +55,7 @@ def maintain(
 
 
 def _compacted(table: DeltaTable, folder: Folder) -> list[Any]:
-    schema = schema_of(table)
+    schema, described = schema_of(table), described_columns(table)
     small = sorted((f for f in files_of(table) if f.size < SMALL), key=lambda file: file.size)
     actions: list[Any] = []
     group: list[DataFile] = []
@@ -63,13 +64,15 @@ def _compacted(table: DeltaTable, folder: Folder) -> list[Any]:
         group.append(file)
         rows.append(read_file(folder, file.path, schema))
         if sum(part.nbytes for part in rows) >= FILE_BYTES:
-            actions += _joined(folder, group, rows)
+            actions += _joined(folder, group, rows, described)
             group, rows = [], []
-    return [*actions, *_joined(folder, group, rows)]
+    return [*actions, *_joined(folder, group, rows, described)]
 
 
-def _joined(folder: Folder, group: list[DataFile], rows: list[pa.Table]) -> list[Any]:
+def _joined(
+    folder: Folder, group: list[DataFile], rows: list[pa.Table], described: list[str]
+) -> list[Any]:
     if len(group) < 2:
         return []
     removed = [remove_file(file, changes=False) for file in group]
-    return [*removed, *add_files(folder, pa.concat_tables(rows), changes=False)]
+    return [*removed, *add_files(folder, pa.concat_tables(rows), described, changes=False)]

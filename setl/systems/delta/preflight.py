@@ -12,7 +12,8 @@ import pyarrow as pa
 from setl.channel.fields.delta_endpoint import DeltaTarget
 from setl.channel.routes.routing import Route, selected_columns
 from setl.model.schema import Column, Kind, RowSchema
-from setl.systems.delta.files import schema_of
+from setl.systems.delta.creation import STATISTICS
+from setl.systems.delta.files import asked_columns, described_columns, schema_of
 from setl.systems.delta.location import Location, deltalake
 from setl.systems.delta.names import NAME_HINT, faulty_names
 from setl.systems.delta.suitable import why_unsuitable
@@ -97,6 +98,14 @@ def _check_route(
                 f"setl does not write to this Delta table: {why}",
                 "Give the rows another table with `to`, and have it made with `create: true`",
                 code="table-form",
+            )
+        if asked_columns(there) and not described_columns(there):
+            report.warning(
+                "the properties of the table ask for statistics of columns whose values are not"
+                " exact in a log, and setl writes none: each load looks at the keys in all files",
+                f"Have the table made with `create: true`, or set {STATISTICS} to integer and date"
+                " columns, the key's among them",
+                code="no-statistics",
             )
     _check_columns(schema, columns, route, report)
     dates = [column.name for column in columns if column.kind in _CALENDAR]

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from setl.systems.delta.files import (
     DataFile,
     add_files,
+    described_columns,
     files_of,
     read_file,
     remove_file,
@@ -95,7 +96,7 @@ def rewrite(folder: Folder, table: DeltaTable, changes: RowChanges) -> list[Any]
 
     None if nothing changes. Raises OSError.
     """
-    schema, key = schema_of(table), changes.key
+    schema, key, described = schema_of(table), changes.key, described_columns(table)
     wanted = pa.schema([schema.field(name) for name in key])
     parts = [rows.select(list(key)).cast(wanted) for rows in changes.upserts]
     parts += [] if changes.deletes is None else [changes.deletes.cast(wanted)]
@@ -116,9 +117,9 @@ def rewrite(folder: Folder, table: DeltaTable, changes: RowChanges) -> list[Any]
             there = _Keys.of(old, key)
             new += [one.replacing(old, there, key, schema, emptied) for one in left]
         actions.append(remove_file(file))
-        actions += add_files(folder, pa.concat_tables(new))
+        actions += add_files(folder, pa.concat_tables(new), described)
     new = [one.rest(schema) for one in left]
-    return [*actions, *(add_files(folder, pa.concat_tables(new)) if new else [])]
+    return [*actions, *(add_files(folder, pa.concat_tables(new), described) if new else [])]
 
 
 class _Left:
@@ -145,7 +146,7 @@ class _Left:
         if emptied is not None:
             old = old.filter(pc.invert(emptied.among(old, key)))
         place = {one: at for at, one in enumerate(_tuples([old.column(name) for name in key]))}
-        own = pa.array([place.get(one) for one in _tuples([rows.column(n) for n in key])])
+        own = pa.array(map(place.get, _tuples([rows.column(n) for n in key])), pa.int64())
         for name in missing:
             rows = rows.append_column(schema.field(name), old.column(name).take(own))
         return whole(rows, schema)

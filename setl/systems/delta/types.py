@@ -20,6 +20,7 @@ DATE               date                string
 DATETIME           timestamp_ntz       string
 TIMESTAMP          timestamp           string
 binary, spatial    binary              spatial values with the SRID in four bytes in front
+UUID, INET         binary              bytes, since a binlog does not tell them from others
 =================  ==================  =======================================================
 """
 
@@ -29,6 +30,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from setl.model.logged_bytes import column_as_logged
 from setl.model.schema import Column, Kind
 
 MOST_DIGITS: Final = 38
@@ -59,6 +61,7 @@ _DATES: Final = {
 
 def made_type(column: Column) -> pa.DataType:
     """The type of the column that is made for a source's column."""
+    column = column_as_logged(column)
     capacity = column.capacity
     name = "" if capacity is None else capacity.type
     if column.kind is Kind.INTEGER:
@@ -77,6 +80,7 @@ def made_type(column: Column) -> pa.DataType:
 
 def takes(kind: pa.DataType, column: Column) -> bool:
     """Whether a column of a table can hold values of a source's column; each is looked at too."""
+    column = column_as_logged(column)
     if column.kind in _TEXTS:
         return pa.types.is_string(kind)
     if column.kind in _NUMBERS:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from ipaddress import ip_address
 from typing import Any, Final, Literal
+from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,6 +17,7 @@ from setl.codec.charset import in_characters
 from setl.errors import DataError
 from setl.model.change import ABSENT, Value
 from setl.model.labels import is_marked, shown
+from setl.model.logged_bytes import logged_length, logged_value
 from setl.model.schema import Column, Kind
 from setl.printable import printable
 from setl.systems.delta.types import delta_name
@@ -117,11 +121,13 @@ def _array(column: Column, values: Sequence[Value], kind: pa.DataType) -> pa.Arr
             raise TypeError("absent")
         return pa.array(texts, pa.string()).cast(kind)
     if pa.types.is_float32(kind):
-        made = pa.array(values, pa.float64())
-        narrow = made.cast(kind)
-        if not narrow.cast(pa.float64()).equals(made):
+        made = pa.array(values, pa.float64()).cast(kind)
+        if column.width != 4 and [*_shortest(made)] != [*values]:
             raise ValueError("not exact")
-        return narrow
+        return made
+    if pa.types.is_binary(kind) and logged_length(column):
+        # Read from its table as text; the stream has the bytes.
+        values = [logged_value(column, v) if isinstance(v, str) else v for v in values]
     return pa.array(values, kind)
 
 
@@ -135,7 +141,21 @@ def values_of(column: Column, found: pa.ChunkedArray) -> list[Value]:
         if column.kind is Kind.DECIMAL:
             return [None if v is None else _exact(v) for v in values]
         return [None if v is None else int(v) for v in values]
-    return values
+    if logged_length(column):
+        return [None if v is None else _as_shown(column, v) for v in values]
+    return [*_shortest(found)] if pa.types.is_float32(kind) else values
+
+
+def _as_shown(column: Column, value: bytes) -> str:
+    """The inverse of `logged_value`."""
+    uuid = column.capacity is not None and column.capacity.type == "uuid"
+    return str(UUID(bytes=value) if uuid else ip_address(value))
+
+
+def _shortest(found: pa.Array | pa.ChunkedArray) -> Iterator[float | None]:
+    """Floats of four bytes as rows have them: the shortest number that is this one and no other."""
+    for value in found.to_pylist():
+        yield None if value is None else float(str(np.float32(value)))
 
 
 def _exact(value: Decimal) -> str:
