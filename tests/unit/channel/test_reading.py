@@ -274,6 +274,11 @@ def test_mistakes_of_a_dts_source(source, path, message):
         ({"delivery": "often"}, ".delivery",
          "must be `transactional`, `idempotent` or `one_in_flight`, not `often`"),
         ({"password": "p"}, ".user", "is required where there is a password"),
+        ({"format": "avro"}, ".format", "must be `dts`, `debezium` or `canal`, not `avro`"),
+        ({"schemas": True}, ".schemas", "means nothing without `format: debezium`"),
+        ({"format": "canal", "prefix": "p"}, ".prefix", "means nothing without `format: debezium`"),
+        ({"schema_changes": False}, ".schema_changes",
+         "means nothing to `format: dts`, which always has them"),
     ],
 )  # fmt: skip
 def test_mistakes_of_a_relays_topic(target, path, message):

@@ -254,6 +254,11 @@ def last_positions(partitions):
     return [position(records[-1]) if records else None for records in partitions]
 
 
+def value_of(record):
+    assert record.value is not None
+    return record.value
+
+
 def words(records):
     """What the records say, in short."""
     return [record.value.decode().partition(" [")[0] for record in records]

@@ -15,7 +15,7 @@ from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import Partitioner
 from setl.relay.sequence import Ordinals, Sequencer
 from tests.unit.codec.binlog_events import START, EventWriter, entries_of, field, names
-from tests.unit.relay.relay_streams import AsText, ShopIsMapped, position
+from tests.unit.relay.relay_streams import AsText, ShopIsMapped, position, value_of
 
 INT = (3, b"")
 KEYED = names("id") + field(8, b"\0")
@@ -74,7 +74,7 @@ def test_every_row_has_a_position_of_its_own(binlog):
     positions = [position(record).order for record in records]
     assert len(positions) == 4000 + 2000 + 4
     assert all(a < b for a, b in pairwise(positions))
-    ids = [int(r.value.decode().rpartition("] ")[2].split()[0]) for r in records]
+    ids = [int(value_of(r).decode().rpartition("] ")[2].split()[0]) for r in records]
     first = next(i for i, r in enumerate(records) if position(r).ordinal == LAST)
     assert all(a < b for a, b in pairwise(ids[: first + 1]))
 

@@ -18,7 +18,13 @@ from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import Partitioner
 from setl.relay.sequence import Sequencer
 from tests.unit.codec.binlog_events import EventWriter, entries_of, field, names
-from tests.unit.relay.relay_streams import ShopIsMapped, last_positions, ordinals, position
+from tests.unit.relay.relay_streams import (
+    ShopIsMapped,
+    last_positions,
+    ordinals,
+    position,
+    value_of,
+)
 
 _KEY = field(8, b"\0")  # the first column
 START = BinlogPosition("binlog.000007", 4, "", BinlogOrigin("srv-1"))
@@ -77,7 +83,7 @@ def sequencer(by, partitions, last=None):
 def rows_of(records):
     codec = DtsRowCodec()
     for offset, record in enumerate(records):
-        entry = read_header(record.value, KafkaPosition("t", record.partition, offset + 1))
+        entry = read_header(value_of(record), KafkaPosition("t", record.partition, offset + 1))
         if entry.kind is EntryKind.ROWS:
             _, op, images = codec.decode(entry.payload, entry.context)
             yield entry.table, op.value, *images[0]
@@ -88,7 +94,7 @@ def test_records_say_what_the_binlog_said():
     relay = sequencer("order", 1)
     records = [r for entry in entries for r in relay.records([entry]).records]
     assert [r.partition for r in records] == [0] * len(records)
-    envelopes = [read_envelope(r.value) for r in records]
+    envelopes = [read_envelope(value_of(r)) for r in records]
     assert [e.operation for e in envelopes] == [
         *("BEGIN", "UPDATE"),
         *["INSERT"] * 8,
@@ -113,8 +119,8 @@ def test_records_say_what_the_binlog_said():
     )
     assert relay.checkpoint.resume == reader.position
     heartbeats = relay.heartbeat(1.7e9)
-    assert [read_envelope(r.value).operation for r in heartbeats] == ["HEARTBEAT"]
-    assert read_envelope(heartbeats[0].value).position == f"{reader.position.offset}@7"
+    assert [read_envelope(value_of(r)).operation for r in heartbeats] == ["HEARTBEAT"]
+    assert read_envelope(value_of(heartbeats[0])).position == f"{reader.position.offset}@7"
 
 
 def test_any_position_to_stop_gives_the_same_bytes_in_the_end():

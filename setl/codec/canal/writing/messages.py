@@ -33,10 +33,17 @@ _TYPES: Final = (
 """How statements begin, and what Canal calls them; all others are queries."""
 
 
-class _Table:
-    """Writes row images of a table, and what is the same in all of its messages."""
+class CanalTable:
+    """Writes row images of a table, and what is the same in all of its messages.
+
+    Attributes:
+        database: its database, as JSON.
+        mysql_type: the types of its columns as MySQL names them.
+        tail: what stands between ``old`` and the time at which a row was read.
+    """
 
     def __init__(self, table: BinlogTable) -> None:
+        """Prepare for a table."""
         schema = table.schema
         columns = [canal_column(column) for column in table.columns]
         self._schema = schema
@@ -90,7 +97,7 @@ class CanalMessages:
 
     def __init__(self) -> None:
         """No table is known."""
-        self._tables: dict[tuple[bytes, ...], _Table] = {}
+        self._tables: dict[tuple[bytes, ...], CanalTable] = {}
 
     def rows(
         self, first_id: int, entry: Entry, changes: DecodedRows, gtid: str, read_ms: int
@@ -134,12 +141,12 @@ class CanalMessages:
         )
         return text.encode("utf-8", "replace")
 
-    def _table(self, context: tuple[bytes, ...]) -> _Table:
+    def _table(self, context: tuple[bytes, ...]) -> CanalTable:
         found = self._tables.get(context)
         if found is None:
             if len(self._tables) >= _MAX_TABLES:
                 self._tables.clear()
-            found = self._tables[context] = _Table(binlog_table(context))
+            found = self._tables[context] = CanalTable(binlog_table(context))
         return found
 
 
