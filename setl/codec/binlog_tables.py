@@ -14,7 +14,7 @@ from setl.codec.binlog.tables.row_schema import damaged_description, described_t
 from setl.codec.binlog.tables.table_map import ColumnType, WireColumn, parse_table_map
 from setl.codec.charset import in_characters
 from setl.errors import DataError
-from setl.model.change import ABSENT, Row, Value
+from setl.model.change import ABSENT, Row, Value, filled
 from setl.model.labels import is_marked, unmarked
 from setl.model.schema import Column, RowSchema
 
@@ -111,6 +111,16 @@ def whole(row: Row, schema: RowSchema) -> Row:
             table=schema.table,
         )
     return row
+
+
+def completed(before: Row | None, after: Row | None) -> Row | None:
+    """The image after a change; what it leaves out since it did not change is taken from `before`.
+
+    Servers with ``binlog_row_image=FULL_NODUP`` leave it out.
+    """
+    if before is None or after is None or ABSENT not in after:
+        return after
+    return filled(after, before)
 
 
 def characters(value: Value) -> str:

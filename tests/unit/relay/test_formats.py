@@ -11,7 +11,7 @@ from setl.codec.canal.writing.messages import CanalTable
 from setl.codec.debezium.writing.tables import DebeziumTable
 from setl.codec.dts.relayed import HEARTBEAT
 from setl.errors import DataError
-from setl.model.change import ABSENT
+from setl.model.change import ABSENT, DecodedRows, Op
 from setl.model.checkpoint import Checkpoint
 from setl.model.labels import marked
 from setl.model.schema import Column, Kind, RowSchema
@@ -19,14 +19,14 @@ from setl.printable import text_of_bytes
 from setl.relay.canal import CanalSerializer
 from setl.relay.debezium import DebeziumSerializer
 from setl.relay.interceptor import Interceptor
-from setl.relay.partitioning import Partitioner
+from setl.relay.partitioning import PartitionBy, Partitioner
 from setl.relay.sequence import Sequencer
 from tests.unit.codec.binlog_events import entries_of
 from tests.unit.relay.relay_streams import ShopIsMapped, position
 from tests.unit.relay.test_relay_bytes import START, Stopped, binlog
 
 
-def relayed(serializer, by="order", partitions=1, mariadb=False):
+def relayed(serializer, by: PartitionBy = "order", partitions=1, mariadb=False):
     relay = Sequencer(
         Checkpoint(START, generation=2),
         [None] * partitions,
@@ -173,3 +173,18 @@ def test_numbers_with_an_exponent_are_those_of_java():
         "0.001", "9.9E-4", "9999999.0", "1.0E7", "-1.25E-7", "1.23456789E8", "0.0", "1.0E22",
     ]  # fmt: skip
     assert [in_debezium(floats, value) for value in values] == values
+
+
+@pytest.mark.parametrize("form", [debezium(), CanalSerializer(Stopped())])
+def test_what_an_image_leaves_out_since_it_did_not_change_is_in_the_one_before(form):
+    entries, _ = entries_of(binlog(), START)
+    rows = next(e for e in entries if e.table == "orders")
+    schema = BinlogRowCodec().decode(rows.payload, rows.context).schema
+    changes = DecodedRows(schema, Op.UPDATE, [((1,), (ABSENT,))])
+    writer = form.transaction(START, entries[0], rows)
+    ((message,),) = writer.rows(1, rows, changes)
+    value = json.loads(message.value)
+    assert value.get("after", {"id": 1}) == {"id": 1}
+    assert value.get("data", [{"id": "1"}]) == [{"id": "1"}]
+    with pytest.raises(DataError, match="lacks columns"):
+        writer.rows(1, rows, changes._replace(images=[((ABSENT,), (1,))]))

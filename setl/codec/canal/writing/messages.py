@@ -10,7 +10,7 @@ import re
 from json.encoder import encode_basestring
 from typing import Final
 
-from setl.codec.binlog_tables import BinlogTable, binlog_table, whole
+from setl.codec.binlog_tables import BinlogTable, binlog_table, completed, whole
 from setl.codec.canal.writing.columns import MISFITS, canal_column
 from setl.codec.sql.statement import tables_of
 from setl.errors import DataError
@@ -120,7 +120,8 @@ class CanalMessages:
         behind = f',"isDdl":false,"mysqlType":{table.mysql_type},"old":'
         end = f',{table.tail}{read_ms},"type":"{op.name}"}}'
         made: list[bytes] = []
-        for ident, (before, after) in enumerate(changes.images, first_id):
+        for ident, (before, changed) in enumerate(changes.images, first_id):
+            after = completed(before, changed)
             data = table.texts((before if after is None else after) or ())
             old = _NULL
             if op is Op.UPDATE and before is not None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from setl import __version__
 from setl.codec.binlog.event import EVENT_HEADER
+from setl.codec.binlog_tables import completed
 from setl.codec.debezium.writing.columns import NULL
 from setl.codec.debezium.writing.schemas import schema_change, schema_change_key, wrapping
 from setl.codec.debezium.writing.tables import DebeziumTables
@@ -89,7 +90,8 @@ class DebeziumEvents:
             return front + text.encode() + behind
 
         made: list[list[Event]] = []
-        for row, (before, after) in enumerate(images, first):
+        for row, (before, changed) in enumerate(images, first):
+            after = completed(before, changed)
             key = table.key((after if before is None else before) or ())
             new = key if after is None or op is not Op.UPDATE else table.key(after)
             if op is not Op.DELETE and new == key:
