@@ -126,7 +126,7 @@ DIFFERENT = {
 }
 """Columns of which relays write something else than Debezium, and why."""
 
-OF_MYSQL = {"point", "json", "json_numbers", "float_edges", "double_edges"}
+OF_MYSQL = {"json", "json_numbers", "float_edges", "double_edges"}
 """Columns of which MariaDB says less in its binlog (GEOMETRY of a POINT, LONGTEXT of JSON), or that
 it changes, such as -0."""
 
