@@ -61,7 +61,7 @@ def test_entries_come_in_order_with_their_positions(side):
     source.open(side.origin)
     entries = read_rows(source, 6)
     assert side.kinds(entries) == side.transaction * 3
-    orders = [e.position.order for e in entries]
+    orders = [e.position.order for e in side.records(entries)]
     assert orders == sorted(set(orders))
     assert all(o > side.origin.order for o in orders)
     rows = [e for e in entries if e.kind is EntryKind.ROWS]

@@ -5,7 +5,7 @@ import re
 from urllib.request import urlopen
 
 import pytest
-from kafka import KafkaProducer
+from confluent_kafka import Producer
 
 from setl.channel.reading import parse_channel
 from setl.channel.routes.routing import Router
@@ -22,11 +22,10 @@ ROWS = ("every", "pairs")
 
 def send(brokers, topic, *records):
     """Append records, each a key and a value."""
-    producer = KafkaProducer(bootstrap_servers=brokers, linger_ms=5)
+    producer = Producer({"bootstrap.servers": brokers})
     for record_key, value in records:
-        producer.send(topic, value, key=record_key, partition=0)
-    producer.flush()
-    producer.close()
+        producer.produce(topic, value, key=record_key, partition=0)
+    assert producer.flush(30) == 0
 
 
 @pytest.fixture(scope="module")

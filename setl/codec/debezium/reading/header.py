@@ -31,7 +31,7 @@ class DebeziumHeaderReader:
         """Nothing was read yet."""
         self._envelopes = Envelopes()
 
-    def read(self, key: bytes | None, value: bytes | None) -> RecordHeader:  # noqa: ARG002
+    def read(self, key: bytes | None, value: bytes | None) -> RecordHeader:
         """The header of a record; what it says of its row is left to tasks.
 
         Records that change no row are heartbeats: those of transactions and of heartbeats,
@@ -41,7 +41,10 @@ class DebeziumHeaderReader:
             DataError: it is none of Debezium, or of a connector that is not read.
         """
         if value is None:
-            return RecordHeader(EntryKind.HEARTBEAT, operation="TOMBSTONE", tombstone=True)
+            # Without a key there is nothing that brokers could remove.
+            keyed = key is not None
+            name = "TOMBSTONE" if keyed else "HEARTBEAT"
+            return RecordHeader(EntryKind.HEARTBEAT, operation=name, tombstone=keyed)
         said = self._envelopes.parts(value).said
         source, operation = said.get("source"), said.get("op")
         if not isinstance(source, dict):

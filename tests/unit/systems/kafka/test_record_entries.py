@@ -109,6 +109,12 @@ def test_a_tombstone_without_its_delete_stops():
     assert made.next == 1
 
 
+def test_a_record_of_nothing_is_no_tombstone():
+    records = [(key(id=1), debezium("c", after={"id": 1})), (None, None)]
+    _, (entries, error) = entries_of(DebeziumHeaderReader(), *records)
+    assert (kinds(entries), error) == ("RCH", None)
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_after_a_restart_the_delete_before_the_position_is_known(known):
     made = StandaloneEntries(
