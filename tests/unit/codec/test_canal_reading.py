@@ -187,7 +187,8 @@ def test_headers():
 
 # As apache/flink describes the format in the tests of its reader.
 DOCUMENTED = """{"data":[{"id":"101","name":"scooter","weight":"5.17"},{"id":"102",
-"name":"car battery","weight":"5.17"}],"database":"inventory","es":1589373753000,"id":11,"isDdl":false,"mysqlType":
+"name":"car battery","weight":"5.17"}],"database":"inventory","es":1589373753000,"id":11,
+"isDdl":false,"mysqlType":
 {"id":"INTEGER","name":"VARCHAR(255)","weight":"FLOAT"},"old":[{"weight":"3.14"},{"weight":"8.1"}],
 "pkNames":["id"],"sql":"","sqlType":{"id":4,"name":12,"weight":7},"table":"products2",
 "ts":1589373753939,"type":"UPDATE"}""".replace("\n", "")

@@ -1,0 +1,87 @@
+"""What a source promises whose records stand alone: Debezium's and Canal's."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from setl.channel.file import OffsetStart, TimestampStart
+from setl.errors import FatalError, PositionLostError
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import EntryKind
+from tests.contract.source_sides import STANDALONE, read_rows, until_error
+from tests.unit.codec.json_records import debezium, key
+
+WRITTEN = int(time.time()) - 3000  # brokers drop records that they believe to be old
+
+
+@pytest.fixture(params=[*STANDALONE])
+def side(request, kafka):
+    made = STANDALONE[request.param](kafka)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def dated(side):
+    """Ten rows that Kafka has dated 100 s after each other, from offset 1 on."""
+    for number in range(10):
+        side.write(rows=1, at=WRITTEN + 100 * number)
+    return side
+
+
+def test_a_start_by_time_is_by_kafkas_own(dated):
+    for seconds, offset in ((0, 1), (61, 2), (160, 2), (161, 3), (960, 10)):
+        assert dated.source(TimestampStart(timestamp=WRITTEN + seconds)).initial().offset == offset
+    assert dated.source(OffsetStart(offset=7)).initial().offset == 7
+    with pytest.raises(PositionLostError, match="has got no record since"):
+        dated.source(TimestampStart(timestamp=WRITTEN + 1000)).initial()
+
+
+def test_a_checkpoint_of_another_topic_is_found_by_time(dated):
+    source = dated.source()
+    source.open(dated.origin)
+    entries = read_rows(source, 10)
+    last = entries[-1].position
+    assert last.offset == 11
+    # Another record stands before it: the topic was made again, and filled anew.
+    other = Checkpoint(replace(last, record=last.record ^ 1, timestamp=WRITTEN + 500))
+    moved = source.locate(other)
+    assert (moved.resume.offset, moved.generation) == (6, other.generation + 1)
+    early = Checkpoint(replace(last, record=last.record ^ 1, timestamp=WRITTEN - 10_000))
+    with pytest.raises(PositionLostError, match="nothing in it is older"):
+        source.locate(early)
+
+
+def test_any_record_is_a_boundary(dated):
+    source = dated.source()
+    source.open(dated.origin)
+    entries = read_rows(source, 10)
+    for entry in (e for e in entries if e.kind is EntryKind.ROWS):
+        at = replace(entry.position, record=0)
+        again = dated.source()
+        again.open(at)
+        rest = [e for e in again.read(100, 0.5) if e.kind is EntryKind.ROWS]
+        assert sum(e.rows for e in rest) <= 11 - at.offset
+        again.close()
+
+
+def test_a_tombstone_whose_delete_was_removed_stops(kafka):
+    side = STANDALONE["debezium"](kafka)
+    try:
+        gone, kept = key(id=1), key(id=2)
+        for record_key, value in (
+            (gone, debezium("d", before={"id": 1})),
+            (gone, None),
+            (kept, None),
+        ):
+            side.producer.send(side.topic, value, key=record_key, partition=0)
+        side.producer.flush()
+        source = side.source()
+        source.open(side.origin)
+        error, _ = until_error(source)
+        assert isinstance(error, FatalError)
+        assert f"{side.topic}[0]@3" in str(error)
+        assert "cleanup.policy" in error.hint
+    finally:
+        side.close()
