@@ -149,6 +149,12 @@ def test_a_table_without_a_key_and_damage_stop_with_a_way_out(
     file = channel(kafka, damaged, mysql(site_b), tables)
     (finding,) = [f for f in check_channel(file) if f.code == "record-unreadable"]
     assert f"{damaged}[0]@1" in finding.what
+    inexact = fresh_name("dbz")
+    row = {"id": 1, "v": "YQ=="}
+    send(kafka.brokers, inexact, (key(id=1), debezium("c", after=row)))
+    found = check_channel(channel(kafka, inexact, mysql(site_b), tables))
+    (finding,) = [f for f in found if f.code == "inexact-records"]
+    assert "the binary v as text" in finding.what
     error = position.lead(file).ends()
     assert f"{damaged}[0]@1" in str(error)
     assert "--to 2`" in error.hint

@@ -303,6 +303,12 @@ def test_a_key_that_names_no_columns_is_refused(record_key, reason):
         DebeziumRowCodec().decode(keyed(record_key, debezium("c", after={"id": 1})), ())
 
 
+def test_what_a_router_adds_to_a_key_is_no_column():
+    routed = key(id=1, __dbz__physicalTableIdentifier="p.shop.orders")
+    rows = DebeziumRowCodec().decode(keyed(routed, debezium("c", after={"id": 1})), ())
+    assert rows.schema.key == (0,)
+
+
 def test_a_plain_key_names_columns_as_well():
     rows = DebeziumRowCodec().decode(keyed(b'{"id":1}', debezium("c", after={"id": 1})), ())
     assert rows.schema.key == (0,)

@@ -62,14 +62,13 @@ class CanalRowCodec(JsonRowCodec):
                 "a flat message of Canal without `mysqlType`, so that it does not say what its"
                 " values are"
             )
-        described = cast("dict[str, Any]", types)
+        given = cast("dict[str, object]", types)
+        described = {name: each if isinstance(each, str) else "" for name, each in given.items()}
         key = tuple([str(each) for each in cast("list[object]", keys)])
         identity = (*name, tuple(described.items()), key)
         table = self._tables.get(identity)
         if table is None:
-            columns = tuple(
-                [message_column(c, str(t or ""), self._zone) for c, t in described.items()]
-            )
+            columns = tuple([message_column(c, t, self._zone) for c, t in described.items()])
             schema = RowSchema(*name, tuple([each.column for each in columns]))
             missing = [each for each in key if each not in schema.index]
             if missing:

@@ -20,6 +20,7 @@ _NO_SCHEMA: Final = (
     "Set `value.converter.schemas.enable=true` for the connector (JsonConverter): without it"
     " records do not say whether a number is a date, a time or a number, nor which text is binary"
 )
+_ROUTED: Final = "__dbz__physicalTableIdentifier"  # what ByLogicalTableRouter adds to a key
 _KEY_HINT: Final = (
     "The key must name the columns of the row's primary key: see `key.converter` and"
     " `message.key.columns` of the connector, and its transforms"
@@ -113,7 +114,7 @@ class DebeziumRowCodec(JsonRowCodec):
             error.hint = NO_JSON
             error.message = f"the record's key: {error.message}"
             raise
-        return tuple(said)
+        return tuple([name for name in said if name != _ROUTED])
 
 
 def _row_fields(schema: dict[str, Any]) -> object:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
+from setl.channel.fields.endpoints import MysqlTarget
 from setl.channel.fields.kafka_endpoints import KafkaSource
-from setl.channel.routes.routing import Router
+from setl.channel.routes.routing import Router, selected_columns
 from setl.clock import SystemClock
 from setl.codec.keyed_record import keyed
 from setl.errors import SetlError
@@ -17,6 +20,9 @@ from setl.systems.kafka.reader import TopicReader, open_reader
 from setl.systems.kafka.record import Record
 from setl.systems.kafka.settings import source_settings
 from setl.systems.kafka.stream_retention import topic_setting
+from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.mysql.server import Server
+from setl.systems.mysql.table_facts import read_columns
 from setl.systems.pipeline_check import PipelineCheck
 from setl.transform.work import codec_named
 
@@ -24,10 +30,16 @@ _TIMEOUT: Final = 5.0
 _LOOKED_AT: Final = 200  # offsets at the topic's end
 _AT_ONCE: Final = 500
 
-# What a column is, as the database has it, and as records may not have it.
+# Kinds of a column where it is known, and kinds that records may give it in its place.
 _LOST: Final = {
     (Kind.DECIMAL, Kind.FLOAT): "`decimal.handling.mode` is double, which rounds",
     (Kind.BINARY, Kind.TEXT): "`binary.handling.mode` is not bytes",
+}
+_KINDS: Final = {
+    "decimal": Kind.DECIMAL,
+    **dict.fromkeys(
+        ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), Kind.BINARY
+    ),
 }
 
 
@@ -74,7 +86,7 @@ def _check_rows(
     source: KafkaSource, check: PipelineCheck, records: list[Record], report: Report
 ) -> None:
     headers, codec = header_reader(source), codec_named(source.codec)
-    router, seen = Router(check.pipeline), set[tuple[str, str]]()
+    router, seen = Router(check.pipeline), dict[tuple[str, str], RowSchema]()
     for record in reversed(records) if headers is not None else ():
         assert headers is not None
         position = f"{source.topic}[{record.partition}]@{record.offset}"
@@ -83,8 +95,8 @@ def _check_rows(
             table = header.schema, header.table
             if header.kind is not EntryKind.ROWS or table in seen or not router.route(*table):
                 continue
-            seen.add(table)
-            decoded = codec.decode(keyed(record.key, record.value or b""), ())
+            payload = keyed(record.key, record.value or b"")
+            seen[table] = codec.decode(payload, ()).schema
         except SetlError as error:
             report.error(
                 f"the record at {position} cannot be read: {error.at(position=position)}",
@@ -92,23 +104,44 @@ def _check_rows(
                 code="record-unreadable",
             )
             return
-        _check_kinds(decoded.schema, check, report)
+    for schema in seen.values():
+        known = {t.schema.name: t.schema for t in check.tables}.get(schema.name)
+        if known is not None:
+            _check_kinds(schema, {c.name.lower(): c.kind for c in known.columns}, report)
     if seen:
+        _check_target(seen, router, check, report)
         report.ok(f"the last records of {len(seen)} mapped tables can be read")
 
 
-def _check_kinds(schema: RowSchema, check: PipelineCheck, report: Report) -> None:
-    """Compare the columns of a record with those of the database, if it is named."""
-    for table in check.tables:
-        if (table.schema.schema, table.schema.table) != (schema.schema, schema.table):
-            continue
-        for column in table.schema.columns:
-            index = schema.folded.get(column.name.lower(), -1)
-            kind = schema.columns[index].kind if index >= 0 else column.kind
-            lost = _LOST.get((column.kind, kind))
-            if lost:
-                report.at(schema.name).error(
-                    f"records write the {column.kind.value} {column.name} as {kind.value}: {lost}",
-                    "Change that setting of the connector, and load the table again",
-                    code="inexact-records",
-                )
+def _check_target(
+    seen: dict[tuple[str, str], RowSchema], router: Router, check: PipelineCheck, report: Report
+) -> None:
+    """Compare columns with those that they go to, in case nobody says what the source's are."""
+    target = check.pipeline.target
+    if check.tables or not check.knows_target or not isinstance(target, MysqlTarget):
+        return
+    with suppress(SetlError), Server.opened(mysql_endpoint(target)) as server:
+        for table, schema in seen.items():
+            for route in router.route(*table):
+                facts = read_columns(server, *route.target)
+                selected = selected_columns(route, schema.names)
+                kinds = {
+                    schema.names[i].lower(): _KINDS.get(facts[name.lower()].data_type)
+                    for i, name in selected
+                    if name.lower() in facts
+                }
+                _check_kinds(schema, kinds, report)
+
+
+def _check_kinds(schema: RowSchema, known: Mapping[str, Kind | None], report: Report) -> None:
+    """Compare the columns of a record with their kinds elsewhere, by name in lower case."""
+    for column in schema.columns:
+        kind = known.get(column.name.lower())
+        lost = _LOST.get((kind, column.kind)) if kind is not None else None
+        if kind is not None and lost is not None:
+            report.at(schema.name).error(
+                f"records write the {kind.value} {column.name} as {column.kind.value}: {lost}",
+                "Change that setting of the connector, and load the table again",
+                code="inexact-records",
+                risk=True,
+            )
