@@ -27,6 +27,7 @@ _TITLES: Final = {
     "MysqlTarget": "A target of type mysql",
     "ElasticsearchTarget": "A target of type elasticsearch",
     "OpenSearchTarget": "A target of type opensearch",
+    "DeltaTarget": "A target of type delta",
     "KafkaTarget": "A target of type kafka",
     "TableMapping": "A table mapping",
     "NestedRows": "Nested rows",
