@@ -74,11 +74,11 @@ class _Keys:
         if len(key) == 1 or not pc.any(found).as_py():
             return found
         # Each value is that of some key; whether it is one key's, together, is seen here.
-        places = pc.indices_nonzero(found)
-        few = rows.select(list(key)).take(places)
+        indexes = pc.indices_nonzero(found)
+        few = rows.select(list(key)).take(indexes)
         right = [one in self._exact for one in _tuples(few.columns)]
-        kept = places.filter(pa.array(right, pa.bool_()))
-        mask = pc.is_in(pa.array(range(rows.num_rows), pa.uint64()), value_set=kept)
+        right_ones = indexes.filter(pa.array(right, pa.bool_()))
+        mask = pc.is_in(pa.array(range(rows.num_rows), pa.uint64()), value_set=right_ones)
         return pa.chunked_array([mask])
 
     def may_be_in(self, file: DataFile, key: Sequence[str]) -> bool:
@@ -145,8 +145,8 @@ class _Left:
             return whole(rows, schema)
         if emptied is not None:
             old = old.filter(pc.invert(emptied.among(old, key)))
-        place = {one: at for at, one in enumerate(_tuples([old.column(name) for name in key]))}
-        own = pa.array(map(place.get, _tuples([rows.column(n) for n in key])), pa.int64())
+        index_of = {one: at for at, one in enumerate(_tuples([old.column(name) for name in key]))}
+        own = pa.array(map(index_of.get, _tuples([rows.column(n) for n in key])), pa.int64())
         for name in missing:
             rows = rows.append_column(schema.field(name), old.column(name).take(own))
         return whole(rows, schema)

@@ -129,10 +129,10 @@ def _keys(
             column_of(column, own, kind, "refuse", of_key=True)
         except NoSuchValueError:
             bad.update(i for i, value in enumerate(own) if not _holds(column, value, kind))
-    kept = [[value for i, value in enumerate(own) if i not in bad] for own in values]
+    fitting = [[value for i, value in enumerate(own) if i not in bad] for own in values]
     arrays = [
         column_of(column, own, kind, "refuse", of_key=True)
-        for column, kind, own in zip(columns, kinds, kept, strict=True)
+        for column, kind, own in zip(columns, kinds, fitting, strict=True)
     ]
     return pa.Table.from_arrays(arrays, names=list(key))
 

@@ -54,8 +54,8 @@ def test_ten_mistakes_give_ten_lines():
         "  pipelines[0].source.port: must be at most 65535, not 70000 (line 4)",
         (
             # The last one is the target of another package, which is installed for the tests.
-            "  pipelines[0].target.type: must be `mysql`, `elasticsearch`, `opensearch`, `kafka` or"
-            " `jsonlines` (did you mean `elasticsearch`?), not `elastic` (line 5)"
+            "  pipelines[0].target.type: must be `mysql`, `elasticsearch`, `opensearch`, `delta`,"
+            " `kafka` or `jsonlines` (did you mean `elasticsearch`?), not `elastic` (line 5)"
         ),
         (
             "  pipelines[0].tables[0].from: must be schema.table (write a dot inside a name as"

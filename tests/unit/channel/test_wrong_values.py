@@ -23,6 +23,7 @@ ENDS = {
     "kafka": {"type": "kafka", "brokers": ["k:9092"], "topic": "t"},
     "elasticsearch": {"type": "elasticsearch", "hosts": ["http://e:9200"]},
     "opensearch": {"type": "opensearch", "hosts": ["http://o:9200"]},
+    "delta": {"type": "delta", "path": "/lake"},
 }
 FILE = {
     "channel": "x",

@@ -1,0 +1,55 @@
+"""Delta tables in a channel file."""
+
+import pytest
+
+from setl.channel.reading import parse_channel
+from setl.channel.text.problems import ChannelFileError
+from setl.channel.text.references import literal_secrets, without_secrets
+
+S3 = {"aws_access_key_id": "key", "aws_secret_access_key": "hush", "aws_region": "eu"}
+
+
+def channel(**options):
+    source = {"type": "mysql", "host": "db", "user": "u"}
+    pipeline = {
+        "name": "p",
+        "source": source,
+        "target": {"type": "delta", **options},
+        "tables": [{"from": "shop.orders"}],
+    }
+    return {"channel": "c", "pipelines": [pipeline]}
+
+
+def target(**options):
+    return parse_channel(channel(**options)).pipelines[0].target
+
+
+def test_a_folder_and_a_bucket():
+    assert target(path="/lake").address == "/lake"
+    assert "hush" not in repr(target(path="s3://lake/tables", storage_options=S3))
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"path": "lake"}, "path: must be a path from the root, or begin with s3://"),
+        ({"path": "gs://lake"}, "path: must be a path from the root, or begin with s3://"),
+        ({"path": "/lake", "storage_options": S3}, "storage_options: mean nothing to a folder"),
+        (
+            {"path": "s3://x", "storage_options": {"aws_s3_allow_unsafe_rename": "true"}},
+            "storage_options.aws_s3_allow_unsafe_rename: is none of",
+        ),
+        ({"path": "/lake", "vacuum": True}, "optimize: is required for `vacuum`"),
+    ],
+)
+def test_what_is_wrong_is_said(options, error):
+    with pytest.raises(ChannelFileError) as refused:
+        target(**options)
+    assert error in str(refused.value)
+
+
+def test_secrets_are_not_shown():
+    raw = channel(path="s3://lake", storage_options=S3)
+    assert "hush" not in str(without_secrets(raw))
+    (warning,) = literal_secrets(raw)
+    assert "aws_secret_access_key" in str(warning)
