@@ -251,3 +251,27 @@ def test_a_date_that_no_calendar_has_stops(site_a, db, position, tmp_path):
     assert isinstance(error, DataError)
     assert "zero_dates: as_null" in error.hint
     assert error.where["key"] == "5"
+
+
+@pytest.mark.family("mariadb", why="what is about Delta tables is the same for both")
+def test_what_others_changed_is_repaired(site_a, db, position, tmp_path):
+    """As `setl verify --repair` and `setl load --replace` do: keys are read again at the source."""
+    file = one_way(site_a, target(tmp_path), [{"from": f"{db}.orders", "create": True}])
+    run = position.lead(file)
+    execute(site_a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    run.applied(3)
+    table = table_at(tmp_path, db, "orders")
+    table.delete("id = 2")
+    table.update({"name": "'other'"}, predicate="id = 3")
+    table.update({"id": "99"}, predicate="id = 1")
+    assert {row[0] for row in seen(tmp_path, db, "orders")} == {3, 99}
+    execute(
+        site_a,
+        *(
+            "INSERT INTO retl.retl_buffer (TABLE_ID, FULL_NAME, TYPE, PK_DATA)"
+            f" VALUES (0, '{db}.orders', 'I', '{key}')"
+            for key in (1, 2, 3, 99)
+        ),
+    )
+    right = [(1, "a"), (2, "b"), (3, "c")]
+    eventually(lambda: run.runs() and seen(tmp_path, db, "orders", "id, name") == right, 60)

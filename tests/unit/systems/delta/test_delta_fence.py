@@ -1,7 +1,11 @@
 """No leader writes once a newer one has its epoch in the logs (I2); leaders race here for real."""
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -253,3 +257,34 @@ def test_a_table_that_is_not_there_is_an_error(site):
         leader.write((1, "a"), table=("shop", "none"))
     with pytest.raises(ConfigurationError, match="cannot be the name"):
         leader.write((1, "a"), table=("..", "none"))
+
+
+KILLED = """
+import sys
+from tests.unit.systems.delta.test_delta_fence import Leader
+from setl.systems.delta.location import Location
+class Site: location = Location(sys.argv[1])
+Leader(Site, 1).write((1, "a"), (2, "a"), deletes=[(3,)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("point", "there"), [("task.before_commit", False), ("task.after_commit", True)]
+)
+def test_a_process_that_is_killed_around_a_commit_leaves_all_of_it_or_nothing(
+    site, tmp_path, point, there
+):
+    before = site.lead(1)
+    before.write((2, "old"), (3, "old"))
+    points = tmp_path / "points"
+    points.mkdir()
+    (points / point).write_text("kill")
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, site.location.root],
+        env={**os.environ, "SETL_FAILPOINTS": str(points)}, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL
+    loaded, old = {(1, "a"), (2, "a")}, {(2, "old"), (3, "old")}
+    assert site.rows() == (loaded if there else old)
+    site.lead(2).write((1, "a"), (2, "a"), deletes=[(3,)])  # which comes again, whatever it left
+    assert site.rows() == loaded
