@@ -12,5 +12,7 @@ lock() {
     pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
         --no-emit-find-links --no-emit-trusted-host --no-emit-options "$@"
 }
-lock "$@" --output-file deploy/docker/requirements.txt pyproject.toml
+# With the clients of all targets, since nobody installs packages into an image.
+lock "$@" --extra delta --extra opensearch-aws --extra otel \
+    --output-file deploy/docker/requirements.txt pyproject.toml
 lock "$@" --output-file deploy/docker/build-requirements.txt deploy/docker/build-requirements.in

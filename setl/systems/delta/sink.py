@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from setl import failpoints
 from setl.clock import Clock, SystemClock
+from setl.counting import count
 from setl.errors import ConfigurationError, SetlError, TransientError
 from setl.load.sink import LoadTicket, SingleWriterTables, Sink, SinkSettings
 from setl.load.timings import Timings
@@ -156,7 +157,8 @@ class DeltaSink:
             self._maintain(ticket, name, folder, table)
             return
         raise TransientError(
-            f"others commit to the table all the time, {self._settings.attempts} times",
+            "others commit to the table again and again, in"
+            f" {count(self._settings.attempts, 'attempt')}",
             hint="Let no other writer commit to the table so often",
         )
 

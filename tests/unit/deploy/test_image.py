@@ -59,8 +59,11 @@ def missing(wanted, versions):
     return wrong
 
 
-def test_what_setl_needs_is_locked():
-    assert not missing(PROJECT["project"]["dependencies"], locked("requirements.txt"))
+@pytest.mark.parametrize("extra", [None, "delta", "opensearch-aws", "otel"])
+def test_what_setl_needs_is_locked(extra):
+    project = PROJECT["project"]
+    wanted = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    assert not missing(wanted, locked("requirements.txt"))
 
 
 def test_what_builds_it_is_locked():

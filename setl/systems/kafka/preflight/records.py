@@ -11,6 +11,7 @@ from setl.channel.fields.kafka_endpoints import KafkaSource
 from setl.channel.routes.routing import Router, selected_columns
 from setl.clock import SystemClock
 from setl.codec.keyed_record import keyed
+from setl.counting import count
 from setl.errors import SetlError
 from setl.model.entry import EntryKind
 from setl.model.schema import Kind, RowSchema
@@ -110,7 +111,7 @@ def _check_rows(
             _check_kinds(schema, {c.name.lower(): c.kind for c in known.columns}, report)
     if seen:
         _check_target(seen, router, check, report)
-        report.ok(f"the last records of {len(seen)} mapped tables can be read")
+        report.ok(f"the last records of {count(len(seen), 'mapped table')} can be read")
 
 
 def _check_target(
