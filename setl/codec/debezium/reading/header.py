@@ -17,7 +17,7 @@ OPERATIONS: Final = {"c": "INSERT", "u": "UPDATE", "d": "DELETE", "r": "READ"}
 
 _TRUNCATE: Final = "t"
 _MESSAGE: Final = "m"
-_SNAPSHOTS: Final = frozenset({"true", "first", "last", "first_in_data_collection", "initial"})
+_NO_SNAPSHOT: Final = frozenset({"None", "false", "incremental"})
 UNWRAPPED: Final = (
     "Leave the transform ExtractNewRecordState (`unwrap`) out of the connector: without the"
     " envelope a record says neither its table nor what happened to the row"
@@ -83,7 +83,7 @@ def _change(operation: str, source: dict[str, Any], seconds: int) -> RecordHeade
 
 def _ddl(said: dict[str, Any], source: dict[str, Any], seconds: int) -> RecordHeader:
     statement, schema = said["ddl"], said.get("databaseName") or ""
-    if not isinstance(statement, str) or source.get("snapshot") in _SNAPSHOTS:
+    if not isinstance(statement, str) or str(source.get("snapshot", "false")) not in _NO_SNAPSHOT:
         return RecordHeader(EntryKind.HEARTBEAT, seconds, operation="SCHEMA")
     return ddl_header(statement, str(schema), "", seconds)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, Protocol
 from zlib import crc32
 
@@ -18,6 +19,8 @@ from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.source.row_chunks import RowChunk
 
 _MOST_DELETED: Final = 10_000  # keys whose tombstones may still come
+# Records after a start whose deletes may stand before it, where several connectors write a topic.
+_UNSURE: Final = 100
 _COMPACTED: Final = (
     "The topic is compacted, and Kafka has removed records: set `cleanup.policy=delete` for it."
     " Then load the table again: `setl load PIPELINE --replace`"
@@ -75,7 +78,7 @@ class StandaloneEntries:
         self.next = position.offset
         self.time: int = position.timestamp
         self._deleted: dict[bytes | None, None] = {}  # keys, the last one deleted at the end
-        self._first = True  # nothing is known of the record before the next one
+        self._seen = 0  # records since the position
 
     def of(self, records: Sequence[Message]) -> tuple[list[Entry], SetlError | None]:
         """See `Entries.of`."""
@@ -111,23 +114,21 @@ class StandaloneEntries:
 
     def is_repeat(self, record: Message) -> bool:
         """See `Entries.is_repeat`; nothing tells that."""
-        try:
+        with suppress(SetlError):  # it was passed over
             self._read(record.key(), record.value())
-        except SetlError:
-            self._first = False  # it was passed over
         return False
 
     def _read(self, key: bytes | None, value: bytes | None) -> RecordHeader:
         header = self._headers.read(key, value)
         if header.tombstone:
-            if key not in self._deleted and not self._first:
+            if key not in self._deleted and self._seen >= _UNSURE:
                 raise FatalError("a tombstone without the delete that it repeats", hint=_COMPACTED)
         elif header.deletes:
             self._deleted.pop(key, None)
             self._deleted[key] = None
             if len(self._deleted) > _MOST_DELETED:
                 del self._deleted[next(iter(self._deleted))]
-        self._first = False
+        self._seen += 1
         return header
 
     def _end(self, chunk: RowChunk | None, rows: int, entries: list[Entry]) -> None:
