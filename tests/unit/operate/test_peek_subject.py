@@ -24,6 +24,7 @@ def pipeline(source, target):
         ("kafka://b1:9092,b2:1/or.ders/3", (3,), {"brokers": ["b1:9092", "b2:1"], "partition": 3}),
         ("kafka://me@b1:9092/orders?sid=dts1", (), {"user": "me", "sid": "dts1", "password": "pw"}),
         ("kafka://b1:9092/o/?ssl_ca=%2Fetc%2Fca.pem", (), {"ssl_ca": "/etc/ca.pem"}),
+        ("kafka://b1:9092/o?format=debezium", (), {"format": "debezium", "stands_alone": True}),
     ],
 )
 def test_addresses_of_topics(address, partitions, values):
