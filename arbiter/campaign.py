@@ -126,7 +126,7 @@ class Campaign:
         view = replace(view, not_ready=not_ready)
         if view.contact is Contact.CONNECTED and view.leader_lock is not None and view.leads:
             view = self._answer(view, snapshot, view.leader_lock)
-        decision = decide(view, self._settings)
+        decision, seen = decide(view, self._settings), view.leader_lock
         if decision.action in (Action.SUSPEND, Action.ABORT):
             if self._still_since is None:
                 # A process that stood still itself hears of the silence after it only.
@@ -147,7 +147,7 @@ class Campaign:
                 still = view.now if self._still_since is None else self._still_since
                 ended_at = self._clock.now() - self._clock.monotonic() + still
                 stopped = ending is Ending.STOPPED
-        self._say(decision, view.leader_lock)
+        self._say(decision, view.leader_lock or seen)
         if not view.leads:
             return ElectionState(
                 decision, view.leader_lock, leads=False, ended_at=ended_at, stopped=stopped
@@ -334,7 +334,7 @@ class Campaign:
                     "channel": self._pipeline.channel,
                     "pipeline": self._pipeline.pipeline,
                     "nid": self._nid,
-                    "epoch": leader_lock.epoch if leader_lock else 0,
+                    **({"epoch": leader_lock.epoch} if leader_lock else {}),
                     "action": decision.action.value,
                     "decision": decision.sentence,
                 }
