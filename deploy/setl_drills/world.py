@@ -16,6 +16,7 @@ from typing import Final, Self
 from arbiter.errors import Conflict
 from arbiter.values import ChannelState, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
+from setl.run.spark.left_folders import remove_left_folders
 from setl.systems.mysql.sql_files import system_table_statements
 from setl_drills.node import ZOOKEEPER, Node
 from setl_drills.nodes import Cluster
@@ -338,6 +339,7 @@ class World:
             node.thaw()
             node.heal()
         self.cluster.stop()
+        remove_left_folders()  # of nodes that were killed, after which no other one starts
 
     def _others(self) -> str:
         others = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -106,6 +107,9 @@ def demo(
 
 
 def _interrupt(number: int, _frame: object) -> NoReturn:
-    # Once: what follows stops the servers, and a second signal must not cut that short.
-    signal.signal(number, signal.SIG_IGN)
+    # Once: what follows stops the servers, and a second signal must not cut that short. Not
+    # SIG_IGN, which processes that are started from now on would inherit.
+    signal.signal(number, lambda *_: None)
+    # Not by print, in the middle of which the signal may have come.
+    os.write(sys.stdout.fileno(), b"\nStopping everything, which takes some seconds.\n")
     raise KeyboardInterrupt

@@ -58,7 +58,14 @@ class Options:
 
 
 class _World(World):
+    """One that is not used again: at its end, nobody starts the node that was killed."""
+
     session_timeout = nodes.SESSION_TIMEOUT  # people are shown what nodes do by default
+    ending = False
+
+    def restart_dead(self) -> None:
+        if not self.ending:
+            super().restart_dead()
 
 
 class Demonstration:
@@ -91,10 +98,13 @@ class Demonstration:
             with kind(
                 world, "demo", _SEED, search=True, pace=pace, calm=True, prefer=("n1", "r1")
             ) as run:
-                result = self._play(run)
-                self._show(run, result)
-                if options.keep:
-                    self._keep(run)
+                try:
+                    result = self._play(run)
+                    self._show(run, result)
+                    if options.keep:
+                        self._keep(run)
+                finally:
+                    world.ending = True
         return result
 
     def _say(self, text: str) -> None:

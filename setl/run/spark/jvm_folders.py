@@ -18,7 +18,7 @@ from setl.run.spark.own_folder import OwnFolder, make_own_folder
 
 LOCAL_DIRS: Final = "SPARK_LOCAL_DIRS"
 _CONF: Final = "spark.local.dir"
-_PREFIX: Final = "setl-jvm-"
+JVM_PREFIX: Final = "setl-jvm-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def make_jvm_folders(
     Raises:
         OSError: no folder can be made where temporary files are.
     """
-    temporary = make_own_folder(Path(tempfile.gettempdir()), _PREFIX)
+    temporary = make_own_folder(Path(tempfile.gettempdir()), JVM_PREFIX)
     path = str(temporary.path).replace("\\", "\\\\").replace('"', '\\"')
     named = environment.get(LOCAL_DIRS) or given.get(_CONF, "") if local else ""
     others = [_in(Path(name.strip())) for name in named.split(",") if name.strip()]
@@ -75,7 +75,7 @@ def make_jvm_folders(
 def _in(parent: Path) -> OwnFolder:
     try:
         parent.mkdir(parents=True, exist_ok=True)  # as Spark does
-        return make_own_folder(parent, _PREFIX)
+        return make_own_folder(parent, JVM_PREFIX)
     except OSError:
         # Spark says what is wrong with it, and does without it if there are others.
         return OwnFolder(parent, None)

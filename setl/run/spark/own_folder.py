@@ -41,7 +41,7 @@ def make_own_folder(parent: Path, prefix: str) -> OwnFolder:
     Raises:
         OSError: no folder can be made there.
     """
-    _remove_left(parent, prefix)
+    remove_left(parent, prefix)
     folder, held = _made(parent, prefix)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return OwnFolder(folder, held)
@@ -76,7 +76,7 @@ def _locked(folder: Path) -> int | None:
     return held
 
 
-def _remove_left(parent: Path, prefix: str) -> None:
+def remove_left(parent: Path, prefix: str) -> None:
     """Remove folders of this user that no living process has locked."""
     for folder in parent.glob(f"{prefix}*"):
         try:

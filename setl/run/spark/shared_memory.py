@@ -25,8 +25,8 @@ _log = logging.getLogger(__name__)
 Hand = Callable[[bytes], bytes]
 """Takes bytes, and returns what `received` makes the same bytes of."""
 
-_IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - in it is a folder that nobody else can enter
-_PREFIX: Final = "setl-rows-"
+IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - in it is a folder that nobody else can enter
+ROWS_PREFIX: Final = "setl-rows-"
 _MARK: Final = b"FILE\0"  # no pickle begins so, nor do packed work items
 _LEAST_BYTES: Final = 64 * 1024  # below, a file costs more than the copies
 _MOST_BYTES: Final = 256 * 1024 * 1024
@@ -50,7 +50,7 @@ class SharedMemory:
             if not self._tried:
                 self._tried = True
                 try:
-                    self._folder = make_own_folder(self._parent, _PREFIX).path
+                    self._folder = make_own_folder(self._parent, ROWS_PREFIX).path
                 except OSError as error:
                     _log.debug("rows go to tasks through the JVM: %r", error)
             return self._folder
@@ -107,7 +107,7 @@ def _for_us_alone(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-shared_memory: Final = SharedMemory(_IN_MEMORY, _MOST_BYTES)
+shared_memory: Final = SharedMemory(IN_MEMORY, _MOST_BYTES)
 """That of this process."""
 
 

@@ -17,7 +17,7 @@ from setl.run.spark.own_folder import make_own_folder
 _ENABLED: Final = "spark.python.unix.domain.socket.enabled"
 _FOLDER: Final = "spark.python.unix.domain.socket.dir"
 _MOST_BYTES: Final = 103  # of a socket's path, where it is shortest
-_PREFIX: Final = "setl-py-"
+SOCKETS_PREFIX: Final = "setl-py-"
 _NAME_BYTES: Final = len("/.01234567-89ab-cdef-0123-456789abcdef.sock")
 
 
@@ -32,7 +32,7 @@ def worker_sockets(parent: Path | None = None) -> dict[str, str]:
         parent: where the folder is made, instead of where temporary files are.
     """
     parent = parent or Path(tempfile.gettempdir())
-    folder = make_own_folder(parent, _PREFIX).path
+    folder = make_own_folder(parent, SOCKETS_PREFIX).path
     if len(str(folder).encode()) + _NAME_BYTES > _MOST_BYTES:
         folder.rmdir()
         return {}
