@@ -88,12 +88,14 @@ class _AsSent(JSONSerializer):
 class _BoundedConnection(Urllib3HttpConnection):
     """One server, whose answers are checked; for `connection_class` of the client."""
 
-    def __init__(self, **options: Any) -> None:
-        """See `Urllib3HttpConnection`."""
-        super().__init__(**options)
-        self._plain: Any = self.pool
+    pool: Any
+
+    def _create_urllib3_pool(self) -> None:
+        """Called whenever there is none, also after a close."""
+        super()._create_urllib3_pool()
+        self._plain = self.pool
         self._is_known = False
-        self.pool: Any = BoundedPool(self._plain, self._product_of, OPENSEARCH.name)
+        self.pool = BoundedPool(self._plain, self._product_of, OPENSEARCH.name)
 
     def _product_of(self, answer: BoundedAnswer, sent: Any) -> str:
         """OpenSearch's answers have no sign; a proxy may give them Elasticsearch's."""
@@ -173,6 +175,4 @@ def translate(error: Exception) -> SetlError:
         return kind(f"OpenSearch: {cause}", hint="Check https, and `ca_certs`")
     if isinstance(error, ConnectionTimeout):
         return TransientError("OpenSearch: no answer in time")
-    if isinstance(cause, SetlError):
-        return cause
     return TransientError(f"OpenSearch: no connection: {cause}")
