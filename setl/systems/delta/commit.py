@@ -110,11 +110,20 @@ def committed(
 
 def created(
     folder: Folder,
-    leadership: Leadership,
     schema: pa.Schema,
+    *,
     configuration: Mapping[str, str] | None = None,
+    leadership: Leadership | None = None,
 ) -> DeltaTable:
-    """Make a table, with the epoch in the first version of its log.
+    """Make a table.
+
+    Args:
+        folder: where.
+        schema: its columns.
+        configuration: its properties.
+        leadership: whose epoch is in the first version of its log; None for none. A table that
+            rows go to must have none yet: with it, nobody would see that it is not noted (see
+            `setl.systems.delta.fence`).
 
     Raises:
         VersionTakenError: another one was faster.
@@ -122,6 +131,7 @@ def created(
     """
     folder.make()
     folder.refuse_unsafe()
+    said = None if leadership is None else properties(leadership)
     with translating(folder):
         try:
             table = deltalake().DeltaTable.create(
@@ -129,7 +139,7 @@ def created(
                 schema,
                 configuration=configuration,
                 storage_options=folder.options,
-                commit_properties=properties(leadership),
+                commit_properties=said,
             )
         except deltalake().exceptions.DeltaError as error:
             if folder.open() is not None:

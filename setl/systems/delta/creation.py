@@ -15,7 +15,7 @@ from setl.load.creation import Describe, Description, LoadEnd, NewTable
 from setl.load.sink import LoadTicket
 from setl.model.schema import Column
 from setl.systems.delta.commit import VersionTakenError, created
-from setl.systems.delta.fence import admit, names_in
+from setl.systems.delta.fence import names_in
 from setl.systems.delta.files import exact_columns
 from setl.systems.delta.location import Location, Name
 from setl.systems.delta.names import refuse_names
@@ -25,7 +25,11 @@ STATISTICS: Final = "delta.dataSkippingStatsColumns"
 
 
 class DeltaCreation:
-    """The `setl.load.creation.TableCreation` of Delta tables."""
+    """The `setl.load.creation.TableCreation` of Delta tables.
+
+    A leader that is not one any more creates nothing that its successor would not: a table without
+    rows, to which it cannot write.
+    """
 
     def __init__(self, location: Location) -> None:
         """Connect to nothing yet."""
@@ -58,7 +62,7 @@ class DeltaCreation:
             described = describe(table)
             if described is not None:
                 try:
-                    made.append(self._create(ticket, name, table, described))
+                    made.append(self._create(name, table, described))
                 except SetlError as error:
                     raise error.at(pipeline=ticket.pipeline_key, table=".".join(name)) from None
         return made
@@ -67,16 +71,13 @@ class DeltaCreation:
         """See `TableCreation.complete`; a table is whole from the start."""
         return ()
 
-    def _create(
-        self, ticket: LoadTicket, name: Name, table: NewTable, described: Description
-    ) -> str:
+    def _create(self, name: Name, table: NewTable, described: Description) -> str:
         folder = self._location.of_table(name)
         columns = list(target_columns(table, described))
         refuse_names(column.name for column in columns)
         schema = pa.schema([pa.field(c.name, made_type(c)) for c in columns])
         with suppress(VersionTakenError):  # somebody else was faster
-            created(folder, ticket.leadership, schema, statistics_of(schema))
-        admit(self._location, name, ticket.leadership)
+            created(folder, schema, configuration=statistics_of(schema))
         return f"Delta table {folder.uri} for {'.'.join(table.name)}"
 
 

@@ -134,7 +134,7 @@ def _opening(folder: Folder, leadership: Leadership) -> Callable[[], DeltaTable 
         if found is not None:
             return found
         with suppress(VersionTakenError):
-            return created(folder, leadership, _NAMES)
+            return created(folder, _NAMES, leadership=leadership)
         return folder.open()
 
     return opened

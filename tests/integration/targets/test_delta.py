@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import partial
 
 import duckdb
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable, Field
@@ -275,3 +276,30 @@ def test_what_others_changed_is_repaired(site_a, db, position, tmp_path):
     )
     right = [(1, "a"), (2, "b"), (3, "c")]
     eventually(lambda: run.runs() and seen(tmp_path, db, "orders", "id, name") == right, 60)
+
+
+@pytest.mark.family("mariadb", why="what is about Delta tables is the same for both")
+def test_what_is_wrong_is_found_before(site_a, db, tmp_path):
+    execute(
+        site_a,
+        f"CREATE TABLE {db}.a (id DOUBLE PRIMARY KEY, `a b` INT)",
+        f"CREATE TABLE {db}.b (id INT, name TEXT)",
+        f"CREATE TABLE {db}.c (id INT PRIMARY KEY, name TEXT)",
+    )
+
+    def errors(*tables, **options):
+        file = one_way(site_a, target(tmp_path), list(tables), **options)
+        return {f.code for f in check_channel(file) if f.level == "error"}
+
+    orders, made = {"from": f"{db}.orders"}, {"create": True}
+    assert errors(orders) == {"no-table"}
+    assert errors(orders | made, faulty_rows="dead_letter") == {"no-dead-letters"}
+    assert errors({"from": f"{db}.a"} | made) == {"float-key", "column-name"}
+    assert errors({"from": f"{db}.b"} | made) == {"no-key"}
+    assert errors(orders | made | {"to": "x.a/b"}) == {"not-readable"}
+    schema = pa.schema([("id", pa.string()), ("name", pa.string())])
+    DeltaTable.create(f"{tmp_path}/{db}/c", schema, partition_by=["name"])
+    DeltaTable.create(f"{tmp_path}/{db}/orders", pa.schema([("id", pa.int64())]))
+    assert errors({"from": f"{db}.c"} | made) == {"column-type", "table-form"}
+    assert errors(orders) == {"no-column"}
+    assert errors(orders | {"include": ["id"]}) == set()

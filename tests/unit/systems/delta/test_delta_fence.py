@@ -13,10 +13,13 @@ from pathlib import Path
 import pytest
 from deltalake import CommitProperties, DeltaTable
 
-from setl.errors import ConfigurationError, FencedError, TransientError
+from setl.channel.routes.routing import Route
+from setl.errors import ConfigurationError, FencedError, TargetReplacedError, TransientError
+from setl.load.creation import Description, NewTable
 from setl.model.change import TargetChanges
-from setl.model.schema import Column, Kind
+from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.delta import sink as sink_module
+from setl.systems.delta.creation import DeltaCreation
 from setl.systems.delta.fence import DeltaFence, names_in
 from setl.systems.delta.location import Location
 from setl.systems.delta.sink import DeltaSinkSettings
@@ -149,6 +152,27 @@ def test_a_table_that_was_made_again_takes_no_rows_of_a_former_leader(site):
     with pytest.raises(FencedError):
         old.write((1, "late"))
     assert site.rows() == set()
+
+
+def test_who_makes_a_table_is_not_its_writer_yet(site):
+    """The table is made, and its maker freezes before anybody knows of it."""
+    old = site.lead(1)
+    route = Route(0, ("shop", "made"), create=True)
+    table = NewTable(("shop", "made"), route)
+    described = Description(RowSchema("shop", "made", COLUMNS, (0,)))
+    creation = DeltaCreation(site.location)
+    assert len(creation.create(old.ticket, [table], lambda _: described)) == 1
+    assert creation.create(old.ticket, [table], lambda _: described) == []
+    new = site.lead(2)
+    with pytest.raises(FencedError):
+        old.write((1, "late"), table=("shop", "made"))
+    new.write((2, "new"), table=("shop", "made"))
+    folder = site.location.of_table(("shop", "made"))
+    assert rows_of(folder, COLUMNS) == {(2, "new")}
+    shutil.rmtree(folder.uri)
+    with pytest.raises(TargetReplacedError, match="gone from the target"):
+        creation.create(new.ticket, [table], lambda _: described)
+    assert creation.create(new.ticket, [replace(table, loaded=True)], lambda _: described)
 
 
 def test_leaders_that_race_leave_what_the_last_one_wrote(site):
@@ -288,3 +312,13 @@ def test_a_process_that_is_killed_around_a_commit_leaves_all_of_it_or_nothing(
     assert site.rows() == (loaded if there else old)
     site.lead(2).write((1, "a"), (2, "a"), deletes=[(3,)])  # which comes again, whatever it left
     assert site.rows() == loaded
+
+
+def test_a_missing_package_is_named(site, monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr("setl.systems.delta.location.import_module", missing)
+    with pytest.raises(ConfigurationError) as refused:
+        site.lead(1)
+    assert "pip install 'setl[delta]'" in refused.value.hint

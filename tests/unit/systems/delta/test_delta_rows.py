@@ -88,7 +88,7 @@ def test_any_changes_give_what_replaying_them_gives(tmp_path, monkeypatch, kind)
     target = Target(tmp_path, columns, optimize=7)
     positions = tuple(range(len(key)))
     chance, replayed = random.Random(kind), {}
-    for number in range(25):
+    for number in range(15):
         touched = {key_of(kind, chance.randrange(60)) for _ in range(chance.choice((1, 3, 40)))}
         gone = [k for k in touched if chance.random() < 0.3]
         # Some rows do not say all of their columns, as those of an older schema.
