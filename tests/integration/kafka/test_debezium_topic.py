@@ -254,7 +254,7 @@ def test_existing_rows_are_loaded_from_the_database(kafka, spark, servers, targe
     )
 
     def change(op, before=None, after=None):
-        identity = (after or before)["id"]
+        identity = (after or before or {})["id"]
         fields = {"id": "int32", "v": "string"}
         record = debezium(op, before, after, fields=fields, db=source)
         send(kafka.brokers, topic, (key(id=identity), record))

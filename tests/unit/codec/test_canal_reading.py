@@ -21,7 +21,9 @@ def decode(message, zone=""):
 def value_of(type_, text, zone=""):
     types = {"id": "bigint(20) unsigned", "v": type_}
     rows = decode(canal("INSERT", [{"id": "1", "v": text}], types=types), zone)
-    return rows.schema.columns[1].kind, rows.images[0][1][1]
+    _, row = rows.images[0]
+    assert row is not None
+    return rows.schema.columns[1].kind, row[1]
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def wide(op):
 
 
 RECORDS = {op: wide(op) for op in "rud"}
-PARSED = {op: json.loads(record.value) for op, record in RECORDS.items()}
+PARSED = {op: json.loads(record.value or b"") for op, record in RECORDS.items()}
 PLACES = {op: list(paths(value)) for op, value in PARSED.items()}
 
 

@@ -39,6 +39,7 @@ def last_rows(settings, table):
                 left.pop(tuple(before[i] for i in schema.key), None)
             if after is not None:
                 left[tuple(after[i] for i in schema.key)] = after
+    assert schema is not None
     # Columns that came since are NULL in the rows from before.
     width = len(schema.columns)
     return schema, {k: row + (None,) * (width - len(row)) for k, row in left.items()}
@@ -186,6 +187,7 @@ def value_of(given, value):
     rows = DebeziumRowCodec().decode(keyed(key(id=1), record), ())
     column = rows.schema.columns[1]
     _, row = rows.images[0]
+    assert row is not None
     return column.kind, row[1]
 
 

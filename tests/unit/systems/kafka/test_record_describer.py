@@ -23,13 +23,16 @@ def test_a_row():
         1_700_000_000.0,
     )
     assert (seen.schema, seen.table, seen.written) == ("shop", "orders", 1_700_000_001.0)
+    assert seen.change is not None
+    assert seen.change.after is not None
     assert seen.change.after.as_integer("id") == 1
     assert seen.headers == (("h", b"v"),)
 
 
 def test_each_row_of_a_message():
     seen = describe("canal", canal("DELETE", [{"id": "1"}, {"id": "2"}]))
-    assert [each.change.before.as_integer("id") for each in seen] == [1, 2]
+    rows = [each.change.before for each in seen if each.change is not None]
+    assert [row and row.as_integer("id") for row in rows] == [1, 2]
 
 
 @pytest.mark.parametrize(

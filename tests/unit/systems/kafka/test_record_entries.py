@@ -1,6 +1,7 @@
 """Entries of records that stand alone, and what they may not be."""
 
 import json
+from typing import TYPE_CHECKING, cast
 from zlib import crc32
 
 import pytest
@@ -16,6 +17,9 @@ from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.source.record_entries import StandaloneEntries
 from setl.transform.work import codec_named
 from tests.unit.codec.json_records import canal, debezium, key
+
+if TYPE_CHECKING:
+    import confluent_kafka
 
 PLACE = TopicPartition("orders", 0)
 
@@ -34,10 +38,18 @@ class Message:
         return self._value
 
 
+def message(offset, key=None, value=None):
+    return cast("confluent_kafka.Message", Message(offset, key, value))
+
+
+def messages(*records, first=0):
+    return [message(first + i, *record) for i, record in enumerate(records)]
+
+
 def entries_of(reader, *records, first=0, start=0):
     """Entries of records, each a key and a value, and the error behind them."""
     made = StandaloneEntries(PLACE, KafkaOrigin(), KafkaPosition("orders", 0, start), reader)
-    return made, made.of([Message(first + i, *record) for i, record in enumerate(records)])
+    return made, made.of(messages(*records, first=first))
 
 
 def kinds(entries):
@@ -53,6 +65,7 @@ def test_rows_of_one_table_and_second_are_one_entry_and_end_with_a_commit():
     assert kinds(entries) == "RCRCRC"
     first = entries[0]
     assert (first.schema, first.table, first.rows) == ("shop", "orders", 3)
+    assert isinstance(first.position, KafkaPosition)
     assert first.timestamp == first.position.timestamp == 1_700_000_000
     assert [e.position.offset for e in entries] == [3, 3, 4, 4, 5, 5]
     # As the source compares it with the record before a checkpoint.
@@ -119,9 +132,9 @@ def test_shortly_after_a_start_the_delete_may_stand_before_it():
     made = StandaloneEntries(
         PLACE, KafkaOrigin(), KafkaPosition("orders", 0, 6), DebeziumHeaderReader()
     )
-    assert not made.is_repeat(Message(5, key(id=1), debezium("d", before={"id": 1})))
+    assert not made.is_repeat(message(5, key(id=1), debezium("d", before={"id": 1})))
     # Of two connectors: d1 d2 | t1 t2.
-    entries, error = made.of([Message(6, key(id=1), None), Message(7, key(id=2), None)])
+    entries, error = made.of(messages((key(id=1), None), (key(id=2), None), first=6))
     assert (kinds(entries), error) == ("HH", None)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from setl.channel.fields.kafka_endpoints import KafkaSource
 from setl.channel.reading import parse_channel
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.finding import Report
@@ -54,7 +55,9 @@ def findings(monkeypatch):
         report = Report("p")
         tables = [SourceTable(RowSchema("shop", "orders", columns), ())] if columns else ()
         checked = PipelineCheck(file.pipelines[0], tables=tables)
-        preflight.check_records(file.pipelines[0].source, checked, report)
+        kafka = file.pipelines[0].source
+        assert isinstance(kafka, KafkaSource)
+        preflight.check_records(kafka, checked, report)
         return [(f.level, f.code if f.level != "ok" else "") for f in report.findings]
 
     return check
