@@ -203,7 +203,7 @@ class NodeCollector(Collector):
 
     def _of_node(self, status: NodeStatus) -> Iterator[Metric]:
         memory = GaugeMetricFamily(
-            "setl_memory_bytes", "Resident memory of the node's processes", labels=["process"]
+            "setl_memory_bytes", "Memory of the node's processes (PSS)", labels=["process"]
         )
         for name in ("driver", "jvm", "workers"):
             memory.add_metric([name], float(getattr(status.memory, name)))

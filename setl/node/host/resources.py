@@ -78,7 +78,10 @@ _LOOK_SECONDS = 15.0  # one look walks all processes of the machine
 
 @dataclass(frozen=True, slots=True)
 class NodeMemory:
-    """Resident bytes, as the kernel counts them; pages that processes share count in each.
+    """Bytes, of pages that processes share the part of each (PSS).
+
+    Python workers are forks of one process, so their resident bytes (RSS) would count most of their
+    memory several times. Those are told where the kernel does not know better.
 
     Attributes:
         driver: of the node's own process: batches that were read and wait.
@@ -125,7 +128,7 @@ class MemoryLook:
         of_jvm: set[int] = set()  # pids
         with gone:
             node = psutil.Process(self._pid)
-            driver = _resident(node)
+            driver = _held(node)
             # All at once, and parents before their children: each such question walks all
             # processes of the machine.
             for process in node.children(recursive=True):
@@ -133,12 +136,16 @@ class MemoryLook:
                     parent = process.ppid()
                     if parent == self._pid and process.name() == "java":
                         of_jvm.add(process.pid)
-                        jvm += _resident(process)
+                        jvm += _held(process)
                     elif parent in of_jvm:
                         of_jvm.add(process.pid)
-                        workers.append(_resident(process))
+                        workers.append(_held(process))
         return NodeMemory(driver, jvm, sum(workers), max(workers, default=0))
 
 
-def _resident(process: psutil.Process) -> int:
-    return int(process.memory_info().rss)
+def _held(process: psutil.Process) -> int:
+    try:
+        # Some milliseconds for hundreds of MiB: the kernel looks at each page.
+        return int(process.memory_full_info().pss)
+    except (psutil.AccessDenied, AttributeError):
+        return int(process.memory_info().rss)

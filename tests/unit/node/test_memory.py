@@ -72,3 +72,32 @@ def test_a_process_that_is_gone_holds_nothing():
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait(30)
     assert MemoryLook(ManualClock(), process.pid).seen() == NodeMemory()
+
+
+def test_pages_that_processes_share_are_counted_once(tmp_path):
+    """Workers are forks of a process whose memory they share."""
+    script = tmp_path / "forks.py"
+    script.write_text(
+        "import os, sys\n"
+        f"held = bytearray(b'x' * {64 * MIB})\n"
+        "for _ in range(3):\n"
+        "    if os.fork() == 0:\n"
+        "        break\n"
+        "print(flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    java = tmp_path / "java"
+    java.symlink_to(sys.executable)
+    jvm = f"import os, subprocess\nsubprocess.run([{sys.executable!r}, {str(script)!r}])"
+    start = f"import subprocess\nsubprocess.run([{str(java)!r}, '-S', '-c', {jvm!r}])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", start], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        for _ in range(4):
+            process.stdout.readline()
+        seen = MemoryLook(ManualClock(), process.pid).seen()
+        assert 64 * MIB < seen.workers < 120 * MIB
+        assert seen.worker_most < 64 * MIB
+    finally:
+        process.communicate(timeout=280)
