@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from typing import Final
 
 _SMALL: Final = "-Xms96m -XX:MaxHeapFreeRatio=50 -XX:MetaspaceSize=64m"
-# What tasks and answers leave behind must die young: where it is moved to the old part, that is full
-# every half a minute, and a full collection takes a tenth of a second on a busy machine.
+# What tasks and answers leave behind must die young: where it is moved to the old part, that is
+# full every half a minute, and a full collection takes a tenth of a second on a busy machine.
 _SERIAL: Final = "-XX:+UseSerialGC -Xmn48m -XX:SurvivorRatio=4"
 _COLLECTOR: Final = re.compile(r"-XX:\+Use\w*GC\b")
 
