@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, Final, Self
 from urllib.parse import quote
 
-from setl.errors import TransientError
+from setl.errors import SetlError, TransientError
 from setl.systems.search_index.errors import NOT_FOUND, AnswerError, refusal
 from setl.systems.search_index.port import JSON, LINES, Answer, ClusterEndpoint, Connection, Hit
 
@@ -201,7 +201,7 @@ class SearchClient:
                 answer = self.request("POST", "/_search/scroll", more)
         finally:
             if scroll is not None:
-                with suppress(AnswerError):  # it ends by itself
+                with suppress(AnswerError, SetlError):  # it ends by itself
                     self.request("DELETE", "/_search/scroll", {"scroll_id": [scroll]}, ignore=404)
 
 
