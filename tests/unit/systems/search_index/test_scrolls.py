@@ -56,6 +56,6 @@ def test_a_reader_may_stop_in_the_middle():
 
 def test_a_page_that_lacks_what_a_shard_has_is_an_error():
     connection = Pages([1], shards={"total": 2, "failed": 1, "failures": ["gone"]}, ends_badly=True)
-    with pytest.raises(TransientError, match="has not read all documents: .*gone"):
+    with pytest.raises(TransientError, match=r"has not read all documents: .*gone"):
         ids(SearchClient(connection).scroll("i", {}))
     assert connection.asked[-1] == "DELETE /_search/scroll"
