@@ -97,6 +97,12 @@ def _rows(
                 f" not hold all values of {column.name}, a column of kind {column.kind.value}",
                 hint="Give the rows another table with `to`, or leave the column out (`exclude`)",
             )
+    needed = [f.name for f in schema if not f.nullable and f.name not in own]
+    if needed:
+        raise ConfigurationError(
+            f"column {needed[0]} of the Delta table takes no NULL, and nothing fills it",
+            hint="Let it be NULL, or fill it with `columns`",
+        )
     values = list(zip(*part.upserts, strict=True))
     arrays: list[pa.Array] = []
     for i, (column, field) in enumerate(zip(part.columns, fields, strict=True)):
@@ -107,8 +113,12 @@ def _rows(
             row = part.upserts[error.index]
             fault = error_of(column, row[i], field.type)
             raise fault.at(key=_shown(tuple(row[k] for k in part.key))) from None
-        if of_key and made.null_count:
-            raise DataError(f"the key column {column.name} is NULL", hint=_NULL)
+        if made.null_count and (of_key or not field.nullable):
+            row = part.upserts[made.to_pylist().index(None)]
+            key = _shown(tuple(row[k] for k in part.key))
+            if of_key:
+                raise DataError(f"the key column {column.name} is NULL", hint=_NULL, key=key)
+            raise DataError(f"column {field.name} of the Delta table takes no NULL", key=key)
         arrays.append(made)
     return pa.Table.from_arrays(arrays, names=own)
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from decimal import Decimal
 
 import duckdb
@@ -233,3 +234,25 @@ def test_columns_are_made_as_wide_as_they_have_to_be():
     assert made(Kind.FLOAT, width=4) == "float"
     assert made(Kind.FLOAT, width=8) == "double"
     assert made(Kind.TEXT, named="uuid") == "binary"
+
+
+def test_columns_that_take_no_null_get_none(tmp_path):
+    columns = (Column("id", Kind.INTEGER), NAME)
+    location = Location(str(tmp_path / "with a blank"))
+    folder = location.of_table(("s", "表$1"))
+    schema = pa.schema([pa.field("id", pa.int64()), pa.field("name", pa.string(), nullable=False)])
+    DeltaTable.create(folder.uri, schema, mode="error")
+    ticket = ticket_for("lake")
+    DeltaFence(location, ticket.pipeline_key).raise_to(1, "n1")
+    sink = DeltaSinkSettings(location).make_sink()
+
+    def to(change):
+        return replace(change, target=("s", "表$1"))
+
+    with pytest.raises(DataError, match="name of the Delta table takes no NULL") as refused:
+        sink.apply(ticket, [to(changes(columns, (0,), [(1, "a"), (2, None)]))])
+    assert refused.value.where["key"] == "2"
+    with pytest.raises(ConfigurationError, match="nothing fills it"):
+        sink.apply(ticket, [to(changes(columns[:1], (0,), [(1,)]))])
+    sink.apply(ticket, [to(changes(columns, (0,), [(1, "a")]))])
+    assert rows_of(folder, columns) == {(1, "a")}
