@@ -8,7 +8,9 @@ them are rows, tombstones and others. It fails if one cannot be read.
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 from typing import Any
 
 import jpype  # type: ignore[import-not-found]
@@ -31,6 +33,7 @@ def _bytes(text: str | None) -> Any:
 
 def main() -> None:
     """Run as the module says."""
+    os.chdir(tempfile.gettempdir())  # it writes its log there
     ensure_jvm_started()
     converter = "org.apache.kafka.connect.json.JsonConverter"
     keys = _made(converter, True, schemas_enable="true")
