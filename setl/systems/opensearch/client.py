@@ -106,6 +106,12 @@ class _BoundedConnection(Urllib3HttpConnection):
             self._is_known = bool(name)
         return OPENSEARCH.name
 
+    def log_request_success(self, *_: Any, **__: Any) -> None:
+        """Nothing: the client would make text of each body first, rows of tables in it."""
+
+    def log_request_fail(self, *_: Any, **__: Any) -> None:
+        """Nothing: who asks says what failed, and may expect it, as where an index is missing."""
+
     def _raise_error(
         self, status_code: int, raw_data: str | bytes, content_type: str | None = None
     ) -> NoReturn:

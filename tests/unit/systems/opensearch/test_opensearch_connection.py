@@ -143,6 +143,18 @@ def test_refusals_are_those_of_the_cluster_or_of_aws():
     assert (refused.value.status, refused.value.type) == (404, "mapper_parsing_exception")
 
 
+def test_requests_leave_no_lines_in_the_log(caplog):
+    """Python workers have no log of their own: what a library warns of goes to standard error."""
+    caplog.set_level("DEBUG", "opensearch")
+    with (
+        serving(OPENSEARCH, 404, {}) as server,
+        make_client(OpenSearchEndpoint((server.url,))) as client,
+    ):
+        assert client.mappings("i", ignore=404) == {}
+        assert client.info() == OPENSEARCH
+    assert caplog.records == []
+
+
 def test_an_account_may_have_a_password_in_any_script():
     with (
         serving(OPENSEARCH) as server,
