@@ -95,7 +95,7 @@ def statistics_of(schema: pa.Schema) -> dict[str, str]:
     delta-rs, which people optimize tables with, writes wrong ones for long decimals. Readers would
     overlook rows.
     """
-    exact = [f"`{name}`" for name in exact_columns(schema)]
+    exact = [f"`{name}`" for name in exact_columns(schema) if "`" not in name]
     if exact:
         return {STATISTICS: ",".join(exact)}
     return {"delta.dataSkippingNumIndexedCols": "0"}

@@ -131,9 +131,9 @@ def test_what_the_log_says_of_files_is_exact(tmp_path):
         "maxValues": {"id": 2**63 - 1, "day": "9999-12-31"},
         "nullCount": {"id": 0, "day": 0},
     }
-    found = DeltaTable(target.folder.uri).to_pyarrow_dataset()
-    largest = pa.scalar(Decimal(2**64 - 1), pa.decimal128(20, 0))
-    assert found.count_rows(filter=pc.field("u") == largest) == 1
+    table = DeltaTable(target.folder.uri)
+    largest = pc.field("u") == pa.scalar(Decimal(2**64 - 1), pa.decimal128(20, 0))
+    assert len([*table.to_pyarrow_dataset().get_fragments(filter=largest)]) == 1
 
 
 def test_a_file_whose_keys_lie_elsewhere_is_left_alone(tmp_path):
