@@ -271,12 +271,13 @@ class KafkaTarget(TargetConfig):
         return self.format == "canal" if self.schema_changes is None else self.schema_changes
 
     def as_source(self) -> KafkaSource | None:
-        """The topic as one to read, if setl reads its format; `kafka` is a producer's."""
-        if self.format != "dts":
+        """The topic as one to read, if setl reads such records; `kafka` is a producer's."""
+        if self.format == "debezium" and not self.schemas:
             return None
         return KafkaSource(
             type="kafka",
             format=self.format,
+            time_zone="UTC" if self.format == "canal" else None,
             brokers=self.brokers,
             topic=self.topic,
             user=self.user,

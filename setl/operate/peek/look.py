@@ -57,7 +57,7 @@ def target_subject(pipeline: Pipeline) -> Subject:
     if topic is None:
         raise ConfigurationError(
             f"the pipeline {pipeline.name} writes no records that setl reads",
-            hint="Only the target of a relay (type: kafka, format: dts) can be looked at",
+            hint="Only a relay's topic can be looked at, of Debezium's format with `schemas: true`",
         )
     return Subject(topic)
 

@@ -10,8 +10,6 @@ from tests.integration.record_debezium import shown_rows
 from tests.integration.type_catalogue import known
 from tests.waiting import eventually
 
-pytest.importorskip("setl.relay.formats", reason="relays write DTS only")
-
 # Values that say nothing of formats, and make records of megabytes.
 LARGE = ("mediumtext", "mediumblob", "text", "varchar_long", "set_large")
 SETTINGS = {"debezium": ({"schemas": True}, {}), "canal": ({}, {"time_zone": "UTC"})}

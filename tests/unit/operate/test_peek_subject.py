@@ -94,6 +94,23 @@ def test_the_two_ends_of_pipelines():
 
 
 @pytest.mark.parametrize(
+    ("options", "codec"),
+    [
+        ({"format": "canal"}, "canal UTC"),
+        ({"format": "debezium", "schemas": True}, "debezium"),
+        ({"format": "debezium"}, None),
+    ],
+)
+def test_a_relay_of_another_format_is_read_as_that(options, codec):
+    relay = pipeline(MYSQL, {**DTS, **options})
+    if codec is None:
+        with pytest.raises(ConfigurationError, match="no records that setl reads"):
+            target_subject(relay)
+        return
+    assert target_subject(relay).config.codec == codec
+
+
+@pytest.mark.parametrize(
     ("options", "partitions"),
     [
         ({}, (0,)),
