@@ -29,7 +29,6 @@ from setl.run.spark import worker_daemon
 from setl.run.spark.environment import StartOptions
 from setl.run.spark.job_property import takes_rows
 from setl.run.spark.jvm_folders import make_jvm_folders
-from setl.run.spark.jvm_heap import VARIABLES, heap_options
 from setl.run.spark.jvm_output import JvmOutput
 from setl.run.spark.own_code import write_own_code
 from setl.run.spark.security import VARIABLE, handed_over, secured, weaknesses
@@ -178,11 +177,7 @@ def start_context(settings: SparkSettings, *, workers: bool = False) -> SparkCon
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     # Spark puts them before `extraJavaOptions`, which are for whoever starts the node.
     log = f"-Dlog4j2.configurationFile={log4j} -Dsetl.spark.level={settings.log_level}"
-    chosen_options = (
-        given.get("spark.driver.extraJavaOptions", ""),
-        *(os.environ.get(name, "") for name in VARIABLES),
-    )
-    conf[_JVM_OPTIONS] = f"{log} {_QUICK} {_ENDS} {_QUIET} {heap_options(chosen_options)}"
+    conf[_JVM_OPTIONS] = f"{log} {_QUICK} {_ENDS} {_QUIET}"
     chosen = {"spark.app.name": settings.name, "spark.master": settings.master}
     with handed_over(secret), _own_interrupts():
         at_once = workers and settings.is_local

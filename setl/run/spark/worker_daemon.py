@@ -75,9 +75,6 @@ def main() -> None:
     # child for ever, and its task with it (https://issues.apache.org/jira/browse/SPARK-54456).
     # Arrow's allocator would start one when it is imported.
     os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
-    # Its own allocator keeps some 10 MiB in each worker for the next rows, the C library next to
-    # nothing.
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with garbage_collection.paused():
         for module in MODULES:
             importlib.import_module(module)
