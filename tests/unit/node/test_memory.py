@@ -94,6 +94,7 @@ def test_pages_that_processes_share_are_counted_once(tmp_path):
         [sys.executable, "-c", start], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     try:
+        assert process.stdout is not None
         for _ in range(4):
             process.stdout.readline()
         seen = MemoryLook(ManualClock(), process.pid).seen()
