@@ -51,16 +51,19 @@ class DocumentSource(Protocol):
         """
         ...
 
-    def read(self, documents: Documents, keys: Sequence[Row]) -> list[Row]:
-        """The documents with these keys, as rows of `schema`, in any order; fewer if some are gone.
+    def read(self, documents: Documents, keys: Sequence[Row], schema: RowSchema) -> list[Row]:
+        """The documents with these keys, as rows of a schema, in any order; fewer if some are gone.
 
         Whatever was committed when the call began is in them.
 
         Args:
             documents: which.
             keys: values of `Documents.key`, each once.
+            schema: what `schema` has returned.
 
         Raises:
+            TransientError: the tables have other columns by now, so that values would be taken for
+                those of another one. Or the source does not answer.
             SetlError: as for `schema`.
         """
         ...
@@ -137,7 +140,8 @@ class DocumentKeys:
         gone = {_identity(k): k for k, _ in asked}
         newest = max(versions.values())
         result = Survivors(schema, key)
-        for row in self._source.read(self._documents, [k for k, _ in self._asked.values()]):
+        keys = [k for k, _ in self._asked.values()]
+        for row in self._source.read(self._documents, keys, schema):
             looks = _identity(tuple(row[i] for i in key))
             gone.pop(looks, None)
             result.own_upserts.append(row)

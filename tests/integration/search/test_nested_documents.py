@@ -14,7 +14,9 @@ from setl.channel.reading import parse_channel
 from setl.errors import ConfigurationError, TransientError
 from setl.model.nesting import Documents, NestedTable
 from setl.operate.verify import verify_pipeline
+from setl.systems.mysql.reading import document_lookup
 from setl.systems.mysql.reading.document_lookup import MysqlDocuments
+from setl.systems.mysql.reading.tables import opened_tables
 from tests.deadlocks import repeated
 from tests.integration.pipelines import execute, fresh_name, mysql, on_a, one_way
 from tests.loading import endpoint_of, rows_of
@@ -229,7 +231,9 @@ def test_the_server_says_which_document_a_nested_row_belongs_to(servers, shop, o
         expected = {key: nos or "" for key, nos in cursor.fetchall()}
     pets = NestedTable("pets", shop, "pets", (("person", "id"),))
     documents = Documents(shop, "people", (pets,))
-    found: Any = MysqlDocuments(endpoint_of(a)).read(documents, [(key,) for key in expected])
+    source = MysqlDocuments(endpoint_of(a))
+    keys = [(key,) for key in expected]
+    found: Any = source.read(documents, keys, source.schema(documents))
     assert {key: ",".join(str(no) for no, _ in rows) for key, rows in found} == expected
 
 
@@ -293,6 +297,26 @@ def test_columns_of_nested_rows_that_are_added(servers, elasticsearch, shop, pos
     assert "shown in documents" in str(error)
 
 
+@pytest.mark.parametrize("forgotten", [False, True], ids=["as known", "described again"])
+def test_a_document_is_not_read_by_the_columns_of_another_moment(servers, shop, forgotten):
+    a, _ = servers
+    execute(a, f"INSERT INTO {shop}.orders VALUES (1, 'ann', 10.50)")
+    items = NestedTable("items", shop, "items", (("order_id", "id"),))
+    documents = Documents(shop, "orders", (items,))
+    source = MysqlDocuments(endpoint_of(a))
+    schema = source.schema(documents)
+    # As many columns as before, in another order.
+    execute(a, f"ALTER TABLE {shop}.orders DROP buyer, ADD seller VARCHAR(20) DEFAULT 'bob'")
+    if forgotten:
+        document_lookup._descriptions.clear()
+    with pytest.raises(TransientError, match="just being changed"):
+        source.read(documents, [(1,)], schema)
+    with opened_tables(endpoint_of(a), logged=True) as tables:
+        reader = tables.documents(documents)
+    assert reader.schema.names == ("id", "total", "seller", "items")
+    assert source.read(documents, [(1,)], reader.schema) == [(1, "10.50", "bob", ())]
+
+
 @pytest.fixture
 def own_server(another_server, tmp_path):
     with another_server(tmp_path / "own", "own", server_id=191) as server:
@@ -311,17 +335,18 @@ def test_a_lookup_whose_connection_has_ended_connects_again_before_it_fails(own_
     items = NestedTable("items", "shop", "items", (("order_id", "id"),))
     documents = Documents("shop", "orders", (items,))
     source = MysqlDocuments(endpoint_of(own_server))
-    (before,) = source.read(documents, [(1,)])
+    schema = source.schema(documents)
+    (before,) = source.read(documents, [(1,)], schema)
     own_server.kill()
     own_server.start()
-    assert source.read(documents, [(1,)]) == [before]
+    assert source.read(documents, [(1,)], schema) == [before]
     own = "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID()"
     for (number,) in rows_of(own_server, own):
         with suppress(pymysql.MySQLError):  # connections of the server itself stay
             execute(own_server, f"KILL {number}")
-    assert source.read(documents, [(1,)]) == [before]
+    assert source.read(documents, [(1,)], schema) == [before]
     own_server.stop()
     with pytest.raises(TransientError):
-        source.read(documents, [(1,)])
+        source.read(documents, [(1,)], schema)
     own_server.start()
-    assert source.read(documents, [(1,)]) == [before]
+    assert source.read(documents, [(1,)], schema) == [before]

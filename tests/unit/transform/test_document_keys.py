@@ -37,7 +37,7 @@ class Source:
         rows = Column("items", Kind.ROWS, fields=ITEMS.columns)
         return RowSchema("shop", "orders", (*ORDERS.columns, rows), key=(0, 1))
 
-    def read(self, documents, keys) -> Any:
+    def read(self, documents, keys, schema) -> Any:
         self.asked += keys
         return [(shop, number, ()) for shop, number in self.orders if (number, shop) in keys]
 
@@ -110,7 +110,7 @@ def test_a_record_that_does_not_say_which_document_it_changes():
 
 def test_a_key_that_the_source_spells_otherwise_has_the_newest_version():
     class Folding(Source):
-        def read(self, documents, keys):
+        def read(self, documents, keys, schema):
             return [("A", 1, ())]
 
     insert = (ITEMS, Op.INSERT, [(None, (1, 1, "a"))])
@@ -123,7 +123,7 @@ def test_a_key_that_the_source_spells_otherwise_has_the_newest_version():
 def test_a_column_of_another_type_names_the_same_document():
     # The id of a document is text, so a delete of '1' would be one of the document 1.
     class Converting(Source):
-        def read(self, documents, keys):
+        def read(self, documents, keys, schema):
             self.asked += keys
             return [("a", 1, ())]
 

@@ -61,21 +61,30 @@ class MysqlDocuments:
         """See `DocumentSource.schema`."""
         described = self._described(documents)
         if seen is not None and described.lacks(seen):
-            _descriptions.pop((self.endpoint, documents), None)
-            described = self._described(documents)
+            return self.schema_now(documents)
         return described.schema
 
-    def read(self, documents: Documents, keys: Sequence[Row]) -> list[Row]:
+    def schema_now(self, documents: Documents) -> RowSchema:
+        """As `schema`, whatever is known of the tables from before."""
+        _descriptions.pop((self.endpoint, documents), None)
+        return self._described(documents).schema
+
+    def read(self, documents: Documents, keys: Sequence[Row], schema: RowSchema) -> list[Row]:
         """See `DocumentSource.read`."""
+        described = self._described(documents)
+        if described.schema != schema and self.schema_now(documents) != schema:
+            raise _altered(schema)
         try:
-            return self._read(documents, keys)
+            return self._read(self._described(documents), documents, keys)
         except ConfigurationError:
             # The tables may have changed since they were described.
-            _descriptions.pop((self.endpoint, documents), None)
-            return self._read(documents, keys)
+            if self.schema_now(documents) != schema:
+                raise _altered(schema) from None
+            return self._read(self._described(documents), documents, keys)
 
-    def _read(self, documents: Documents, keys: Sequence[Row]) -> list[Row]:
-        described = self._described(documents)
+    def _read(
+        self, described: DescribedDocuments, documents: Documents, keys: Sequence[Row]
+    ) -> list[Row]:
         own = RowSchema(documents.schema, documents.table, described.own)
         key = [own.columns[own.folded[name.lower()]] for name in documents.key]
         positions = [own.folded[name.lower()] for name in documents.key]
@@ -158,7 +167,7 @@ class MysqlDocuments:
             return _stored(self.endpoint).ask(ask)
         except AlteredTableError as error:
             _descriptions.clear()
-            raise TransientError("the table is just being changed", table=table.name) from error
+            raise _altered(table) from error
         except SetlError as error:
             error.at(table=table.name)
             raise
@@ -171,6 +180,10 @@ class MysqlDocuments:
                 known = describe_documents(connection, documents)
             _descriptions[position] = (time.monotonic() + _DESCRIBED_SECONDS, known)
         return known
+
+
+def _altered(table: RowSchema) -> TransientError:
+    return TransientError("the table is just being changed", table=table.name)
 
 
 def _stored(endpoint: MysqlEndpoint) -> CachedConnection:

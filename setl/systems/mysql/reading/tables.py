@@ -75,7 +75,7 @@ class MysqlTables:
     def documents(self, documents: Documents) -> DocumentReader:
         """See `SourceTables.documents`."""
         lookup = MysqlDocuments(self._endpoint)
-        return DocumentReader(self._endpoint, lookup.schema(documents), documents, lookup)
+        return DocumentReader(self._endpoint, lookup.schema_now(documents), documents, lookup)
 
 
 @contextmanager
@@ -112,4 +112,4 @@ class DocumentReader(TableReader):
         wanted = [self.schema.index[column.name] for column in columns]
         pick = itemgetter(*wanted, wanted[0])  # one more, so that it always gives a tuple
         for keys in TableReader.read(self, key, part):
-            yield [pick(row)[:-1] for row in self.source.read(self.documents, keys)]
+            yield [pick(row)[:-1] for row in self.source.read(self.documents, keys, self.schema)]
