@@ -317,6 +317,30 @@ def test_a_document_is_not_read_by_the_columns_of_another_moment(servers, shop, 
     assert source.read(documents, [(1,)], reader.schema) == [(1, "10.50", "bob", ())]
 
 
+def test_a_table_that_is_altered_while_a_document_is_read(servers, shop, monkeypatch):
+    a, _ = servers
+    execute(a, f"INSERT INTO {shop}.orders VALUES (1, 'ann', 10.50)")
+    documents = Documents(
+        shop, "orders", (NestedTable("items", shop, "items", (("order_id", "id"),)),)
+    )
+    source = MysqlDocuments(endpoint_of(a))
+    schema = source.schema(documents)
+    describe = document_lookup.describe_documents
+
+    def described_and_altered(*given):
+        described = describe(*given)
+        if described.schema == schema:
+            execute(a, f"ALTER TABLE {shop}.orders DROP buyer, ADD seller VARCHAR(20) DEFAULT 'b'")
+        return described
+
+    # Whatever is known is out of date at once.
+    monkeypatch.setattr(document_lookup, "_DESCRIBED_SECONDS", 0.0)
+    monkeypatch.setattr(document_lookup, "describe_documents", described_and_altered)
+    document_lookup._descriptions.clear()
+    with pytest.raises(TransientError, match="just being changed"):
+        source.read(documents, [(1,)], schema)
+
+
 @pytest.fixture
 def own_server(another_server, tmp_path):
     with another_server(tmp_path / "own", "own", server_id=191) as server:

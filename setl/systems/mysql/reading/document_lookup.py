@@ -71,16 +71,12 @@ class MysqlDocuments:
 
     def read(self, documents: Documents, keys: Sequence[Row], schema: RowSchema) -> list[Row]:
         """See `DocumentSource.read`."""
-        described = self._described(documents)
-        if described.schema != schema and self.schema_now(documents) != schema:
-            raise _altered(schema)
         try:
-            return self._read(self._described(documents), documents, keys)
+            return self._read(self._described_as(documents, schema), documents, keys)
         except ConfigurationError:
             # The tables may have changed since they were described.
-            if self.schema_now(documents) != schema:
-                raise _altered(schema) from None
-            return self._read(self._described(documents), documents, keys)
+            _descriptions.pop((self.endpoint, documents), None)
+            return self._read(self._described_as(documents, schema), documents, keys)
 
     def _read(
         self, described: DescribedDocuments, documents: Documents, keys: Sequence[Row]
@@ -171,6 +167,16 @@ class MysqlDocuments:
         except SetlError as error:
             error.at(table=table.name)
             raise
+
+    def _described_as(self, documents: Documents, schema: RowSchema) -> DescribedDocuments:
+        """The tables, if their documents have this schema; TransientError if they have another."""
+        described = self._described(documents)
+        if described.schema != schema:
+            _descriptions.pop((self.endpoint, documents), None)
+            described = self._described(documents)
+        if described.schema != schema:
+            raise _altered(schema)
+        return described
 
     def _described(self, documents: Documents) -> DescribedDocuments:
         position = (self.endpoint, documents)
