@@ -114,11 +114,6 @@ class RowLayout:
         count = len(self.columns)
         return bytes([count]) if count < 251 else b"\xfc" + count.to_bytes(2, "little")
 
-    @property
-    def least_bytes(self) -> int:
-        """Bytes that any image has at least."""
-        return self.width + sum(max(c.size, 0) or -c.size for c in self.columns if not c.nullable)
-
 
 @lru_cache(_MAX_LAYOUTS)
 def row_layout(context: tuple[bytes, ...]) -> RowLayout | None:

@@ -40,13 +40,11 @@ class ColumnReader(NamedTuple):
     """What reading one column takes.
 
     Attributes:
-        wire: its layout.
         read: the function that reads its values.
         convert: of values with their length in front of them: what their bytes go through; of
             others None.
     """
 
-    wire: WireColumn
     read: Reader
     convert: Callable[[bytes], Value] | None = None
 
@@ -66,9 +64,9 @@ def column_readers(table: TableDetail, *, lenient: bool = True) -> list[ColumnRe
     for wire, detail in zip(table.columns, table.details, strict=True):
         if detail.column.kind in PREFIXED:
             convert = _conversion(wire, detail, lenient=lenient)
-            readers.append(ColumnReader(wire, piece_reader(wire, convert), convert))
+            readers.append(ColumnReader(piece_reader(wire, convert), convert))
         else:
-            readers.append(ColumnReader(wire, _reader(wire, detail)))
+            readers.append(ColumnReader(_reader(wire, detail)))
     return readers
 
 
