@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from setl.codec.columns.images import FoundRows, RowForm
 from setl.codec.dts.row_chunks import record_begin, records_of, rejoined
 from setl.codec.keyed_record import key_and_value
-from setl.codec.scanning import RowScanner
 from setl.errors import DataError
 from setl.model.change import DecodedRows, Op
 from setl.model.schema import RowSchema
@@ -48,14 +48,17 @@ class JsonRowCodec:
         """See `setl.codec.row_codec.RowCodec.operation`; no record tells of foreign keys."""
         return None
 
-    def scanner(
-        self,
-        context: tuple[bytes, ...],  # noqa: ARG002
-        key: Callable[[RowSchema], tuple[int, ...]],  # noqa: ARG002
-        payload: bytes = b"",  # noqa: ARG002
-    ) -> RowScanner | None:
-        """See `setl.codec.row_codec.RowCodec.scanner`; there is none."""
+    def row_form(self, payload: bytes, context: tuple[bytes, ...]) -> RowForm | None:  # noqa: ARG002
+        """See `setl.codec.row_codec.RowCodec.row_form`; there is none."""
         return None
+
+    def likely_rows(self, payload: bytes, context: tuple[bytes, ...], size: int) -> float:  # noqa: ARG002
+        """See `setl.codec.row_codec.RowCodec.likely_rows`."""
+        return 0
+
+    def find_rows(self, form: RowForm, payloads: Sequence[tuple[int, bytes]]) -> FoundRows:  # noqa: ARG002
+        """See `setl.codec.row_codec.RowCodec.find_rows`; without a form nobody asks."""
+        raise TypeError("rows of JSON are decoded one by one")
 
     def decode(
         self,

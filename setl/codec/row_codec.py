@@ -6,14 +6,19 @@ depend on each other, a DTS record's from the record alone. Both end as `setl.mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Final, Protocol
 
-from setl.codec.scanning import RowScanner
+from setl.codec.columns.images import FoundRows, RowForm
 from setl.model.change import DecodedRows, Op
 from setl.model.entry import Entry
 from setl.model.schema import RowSchema
+
+DAMAGED: Final = (struct.error, LookupError, ValueError, ArithmeticError, zlib.error)
+"""What reading bytes raises that make no sense, beside DataError."""
 
 
 class RowCodec(Protocol):
@@ -95,24 +100,44 @@ class RowCodec(Protocol):
         """
         ...
 
-    def scanner(
-        self,
-        context: tuple[bytes, ...],
-        key: Callable[[RowSchema], tuple[int, ...]],
-        payload: bytes = b"",
-    ) -> RowScanner | None:
-        """What finds the rows of entries of this context by their keys.
+    def row_form(self, payload: bytes, context: tuple[bytes, ...]) -> RowForm | None:
+        """How the images of a payload's table lie, for `find_rows`.
 
         Args:
-            context: see `Entry.context`.
-            key: gives indexes of the columns that are the key; what it raises is raised.
-            payload: of an entry without a context: whose table, and as what is known of it now.
+            payload: see `Entry.payload`; whose table, and as what is known of it now.
+            context: of its entry.
 
         Returns:
-            None if there is nothing that can: then each record has to be decoded.
+            None if rows of this table are decoded one by one.
 
         Raises:
             DataError, ConfigurationError: as `decode`.
+        """
+        ...
+
+    def likely_rows(self, payload: bytes, context: tuple[bytes, ...], size: int) -> float:
+        """About how many rows so many bytes hold, if all of them are as the first record.
+
+        Args:
+            payload: the first of them, at least one record.
+            context: of its entry.
+            size: the bytes.
+
+        Returns:
+            0 if nothing tells.
+        """
+        ...
+
+    def find_rows(self, form: RowForm, payloads: Sequence[tuple[int, bytes]]) -> FoundRows:
+        """Find the images of payloads of one table, without decoding them.
+
+        Args:
+            form: from `row_form` of this codec, for the first payload.
+            payloads: in stream order, each with the version of its last record.
+
+        Raises:
+            UnfitRowsError, or one of `DAMAGED`: they have to be decoded one by one, which says
+                what is wrong if something is.
         """
         ...
 

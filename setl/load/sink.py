@@ -298,7 +298,7 @@ class SinkSettings(Hashable, Protocol):
 
     @property
     def takes_columns(self) -> bool:
-        """Whether the sink takes rows as `setl.codec.binlog.columns.column_rows.ColumnRows`."""
+        """Whether the sink takes rows as `setl.codec.columns.column_rows.ColumnRows`."""
         return False
 
     def single_writer_tables(self, clock: Clock) -> SingleWriterTables:  # noqa: ARG002

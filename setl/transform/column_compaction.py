@@ -13,19 +13,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from setl.channel.routes.routing import Route
-from setl.codec.binlog.columns.column_rows import MOST_BYTES, ColumnRows
-from setl.codec.binlog.columns.finding import FoundRows, UnfitRowsError, find_rows
-from setl.codec.binlog.columns.labels import lacks_labels
-from setl.codec.binlog.columns.last_states import last_states
-from setl.codec.binlog.columns.layout import row_layout
-from setl.codec.binlog.columns.offsets import ColumnValues
-from setl.codec.binlog.rows.column_reading import DAMAGED
-from setl.codec.binlog.rows.row_chunks import LOW_32_BITS
-from setl.codec.binlog.rows.row_estimate import likely_rows
+from setl.codec.columns.column_rows import MOST_BYTES, ColumnRows
+from setl.codec.columns.last_states import last_states
+from setl.codec.row_codec import DAMAGED, RowCodec
 from setl.errors import ConfigurationError, DataError
 from setl.model.schema import RowSchema
 from setl.transform.survivors import Survivors
@@ -61,15 +52,18 @@ class ByColumn(NamedTuple):
     rest: list[WorkItem]
 
 
-def compact_by_column(plan: TransformPlan, items: Sequence[WorkItem], key_of: KeyOf) -> ByColumn:
+def compact_by_column(
+    plan: TransformPlan, codec: RowCodec, items: Sequence[WorkItem], key_of: KeyOf
+) -> ByColumn:
     """Take the changes of the tables that have many, if they are of the plain kind.
 
     Args:
         plan: says how many changes are worth it, and where they go.
+        codec: of the items.
         items: of one task, in stream order.
         key_of: what identifies rows; may raise for a table without a key.
     """
-    if plan.column_rows is None or plan.codec != "binlog" or plan.excluded:
+    if plan.column_rows is None or plan.excluded:
         return ByColumn({}, 0, 0, list(items))
     taken: dict[TableRoute, tuple[Route, RowSchema, Survivors]] = {}
     rows = redelivered = 0
@@ -79,7 +73,7 @@ def compact_by_column(plan: TransformPlan, items: Sequence[WorkItem], key_of: Ke
             continue
         # Whatever it is, it is found again and named where rows are decoded one by one.
         with suppress(DataError, ConfigurationError, *DAMAGED):
-            done = _Table(plan, route, own).compacted(key_of(route), plan.column_rows)
+            done = _Table(plan, codec, route, own).compacted(key_of(route), plan.column_rows)
             if done is not None:
                 taken[table] = route, done.survivors.schema, done.survivors
                 rows += done.rows
@@ -103,7 +97,7 @@ def _by_table(items: Sequence[WorkItem]) -> dict[TableRoute, list[WorkItem]]:
 def _is_plain(item: WorkItem, first: WorkItem) -> bool:
     """Whether an item holds undecoded changes of the same table as the first, for one route."""
     undecoded = item.decoded is None and item.table_rows is None and len(item.routes) == 1
-    return undecoded and bool(item.context) and item.context == first.context
+    return undecoded and item.context == first.context
 
 
 def _plain_route(plan: TransformPlan, table: TableRoute) -> Route | None:
@@ -132,6 +126,7 @@ class _Table(NamedTuple):
     """The changes of one table that go by one route."""
 
     plan: TransformPlan
+    codec: RowCodec
     route: Route
     items: Sequence[WorkItem]
 
@@ -143,28 +138,28 @@ class _Table(NamedTuple):
         Raises:
             DataError, ConfigurationError, or one of `DAMAGED`: likewise.
         """
-        context, sizes = self.items[0].context, [len(item.payload) for item in self.items]
-        layout = row_layout(context)
-        if layout is None or not 0 < sum(sizes) <= _MOST_AT_ONCE:
+        codec, first = self.codec, self.items[0]
+        size = sum(len(item.payload) for item in self.items)
+        if not 0 < size <= _MOST_AT_ONCE:
+            return None
+        form = codec.row_form(first.payload, first.context)
+        if form is None:
             return None
         # Where there are more columns, fewer rows save as much as the calls cost.
-        columns = min(max(len(layout.columns), _FEW_COLUMNS), _MANY_COLUMNS)
+        columns = min(max(len(form.schema.columns), _FEW_COLUMNS), _MANY_COLUMNS)
         least_rows = least_rows * _FEW_COLUMNS // columns
-        if least_rows > 1 and likely_rows(context, self.items[0].payload, sum(sizes)) < least_rows:
+        if least_rows > 1 and codec.likely_rows(first.payload, first.context, size) < least_rows:
             return None
-        key = key_of(layout.schema)
-        found = find_rows(layout, b"".join([item.payload for item in self.items]))
+        key = key_of(form.schema)
+        found = codec.find_rows(form, [(item.version, item.payload) for item in self.items])
         # Compressed events are longer than they seemed.
         if len(found.starts) < least_rows or len(found.data) > MOST_BYTES:
             return None
-        values = ColumnValues(found, found.starts)
-        if lacks_labels(values):
-            return None
-        versions = self._versions(found, sizes)
-        left = last_states(found, values, key)
-        known = values if len(left.upserts) == values.count else None
+        left = last_states(found, key)
+        known = found.values if len(left.upserts) == found.values.count else None
         rows = ColumnRows(found, found.starts[left.upserts], values=known)
-        rows.convert()
+        rows.values.convert()
+        versions = found.versions
         upserts = rows if _takes_columns(self.plan, self.route) else rows.decoded()
         of_upserts = versions[found.events[left.upserts]]
         of_deletes = versions[found.events[left.deletes]]
@@ -173,7 +168,7 @@ class _Table(NamedTuple):
         if versions[0] <= through:
             redelivered = int((versions[found.events[left.changes]] <= through).sum())
         survivors = Survivors(
-            layout.schema,
+            form.schema,
             key,
             upserts=upserts,
             upsert_versions=of_upserts.tolist(),
@@ -181,20 +176,3 @@ class _Table(NamedTuple):
             delete_versions=of_deletes.tolist(),
         )
         return _Compacted(survivors, len(left.changes), redelivered)
-
-    def _versions(self, found: FoundRows, sizes: Sequence[int]) -> NDArray[np.int64]:
-        """The version of each event; an item's is that of its last event.
-
-        Raises:
-            UnfitRowsError: an item does not end where an event does.
-        """
-        stops = np.cumsum(sizes, dtype=np.int64)
-        begins = np.append(found.begins, stops[-1])
-        following = np.searchsorted(begins, stops)
-        if (begins[following] != stops).any():
-            raise UnfitRowsError("an event ends too early", int(stops[0]))
-        counts = np.diff(following, prepend=0)
-        given = np.array([item.version for item in self.items], np.int64)
-        last = found.ends[following - 1].astype(np.int64)
-        behind = np.repeat(last, counts) - found.ends.astype(np.int64)
-        return np.repeat(given, counts) - (behind & LOW_32_BITS)

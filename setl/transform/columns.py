@@ -8,7 +8,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Final, Protocol, Self, overload
 
-from setl.codec.binlog.columns.column_rows import ColumnRows
+from setl.codec.columns.column_rows import ColumnRows
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, Row, Value
 from setl.model.schema import Column, RowSchema

@@ -46,7 +46,7 @@ Images with absent values
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -106,11 +106,6 @@ class Compactor:
         """Number of keys pending."""
         return len(self._pending)
 
-    @property
-    def untouched(self) -> bool:
-        """Whether nothing was ever taken in."""
-        return self._schema is None
-
     def add(self, schema: RowSchema, change: RowChange) -> None:
         """Take one change in; see `add_many`."""
         images = [(change.before, change.after)]
@@ -153,25 +148,6 @@ class Compactor:
             if key in pending:
                 del pending[key]
             pending[key] = (after, version, shape)
-
-    def add_states(self, schema: RowSchema, states: Iterable[tuple[Any, Row | None, int]]) -> None:
-        """Take changes in of which the keys are known, and that leave them as they are.
-
-        Args:
-            schema: their columns.
-            states: of each the key (its value if it is of one column, else a tuple), the row
-                with all of its values or None for a delete, and the version. In stream order.
-
-        Raises:
-            ConfigurationError: the table has no key.
-        """
-        if schema is not self._schema:
-            self._enter(schema)
-        shape, pending = self._shapes[-1], self._pending
-        for key, row, version in states:
-            if key in pending:
-                del pending[key]
-            pending[key] = (row, version, shape)
 
     def survivors(self) -> list[Survivors]:
         """What is left, one group for each schema and set of columns present.

@@ -7,14 +7,12 @@ no connections, so all of it can be tested by calling it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from setl.channel.routes.routing import Route, selected_columns
 from setl.codec.row_codec import RowCodec
-from setl.codec.scanning import RowScanner
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import DecodedRows
 from setl.model.faulty import FaultyRow, RawRecord
@@ -26,7 +24,6 @@ from setl.transform.compaction import Compactor
 from setl.transform.documents import DocumentKeys, DocumentSource
 from setl.transform.isolating import Refused, faults_one_by_one, null_keys, take_out, undecodable
 from setl.transform.keyless import KeylessRows, is_keyless
-from setl.transform.lazy_images import LatestImages, UndecodedRowError
 from setl.transform.processing import processed
 from setl.transform.projection import half_a_document
 from setl.transform.rereading import RereadRows
@@ -59,13 +56,9 @@ def compact(plan: TransformPlan, items: Iterable[WorkItem]) -> Compacted:
         DataError: an entry cannot be decoded or a row has no key, and nothing is isolated.
     """
     partition = list(items)
-    key_of = partial(partial, _scanned_key, plan.codec)
-    taken = compact_by_column(plan, partition, key_of)
-    try:
-        rest = _compacted(plan, taken.rest, scanning=True)
-    except UndecodedRowError:
-        # Which record is at fault, and what else it holds, comes out when each is decoded.
-        rest = _compacted(plan, taken.rest, scanning=False)
+    codec = codec_named(plan.codec)
+    taken = compact_by_column(plan, codec, partition, partial(partial, _row_key, plan.codec))
+    rest = _compacted(plan, codec, taken.rest)
     return _together(partition, taken, rest) if taken.survivors else rest
 
 
@@ -82,14 +75,13 @@ def _together(partition: Sequence[WorkItem], taken: ByColumn, rest: Compacted) -
     )
 
 
-def _compacted(plan: TransformPlan, partition: list[WorkItem], *, scanning: bool) -> Compacted:
+def _compacted(plan: TransformPlan, codec: RowCodec, partition: list[WorkItem]) -> Compacted:
     # Rows of a table come alone, and as they were read.
     if any(item.table_rows is not None for item in partition):
         plan = replace(plan, lookup=None)
-    compaction = _Compaction(plan, codec_named(plan.codec))
-    take = compaction.take_chunk if scanning else compaction.take_records
-    for item in partition:
-        take(item)
+    compaction = _Compaction(plan, codec)
+    for item in single_items(codec, partition):
+        compaction.take(item)
     return compaction.compacted()
 
 
@@ -102,7 +94,6 @@ class _Table(NamedTuple):
 
     route: Route
     compactor: Taking
-    images: LatestImages | None  # None where each change has to be seen
     keyless: KeylessRows
     unchanged: UnchangedRows | None = None
 
@@ -114,39 +105,11 @@ class _Compaction:
         self._plan = plan
         self._codec = codec
         self._tables: dict[tuple[int, str, str], _Table] = {}
-        self._scanners: dict[tuple[int, tuple[bytes, ...]], RowScanner | None] = {}
         self._rows = self._redelivered = 0
         self._faulty: list[tuple[Route, FaultyRow]] = []
 
-    def take_chunk(self, item: WorkItem) -> None:
-        """Take an entry in: its rows undecoded, as far as it can be without decoding them."""
-        images = scanner = None
-        named = False
-        undecoded = item.decoded is None and item.table_rows is None
-        if len(item.routes) == 1 and undecoded and item.table[1]:
-            route, _, images, *_ = self._table((item.routes[0], *item.table))
-            scanner = None if images is None else self._scanner(route, item)
-            named = bool(route.key)
-        if images is None or scanner is None:
-            self.take_records(item)
-            return
-        payload = item.payload
-        scanned = scanner.scan(payload, 0, item.version)
-        if named and _may_have_null(scanned.keys):
-            self.take_records(item)  # rows without a key are distinguished by all that they hold
-            return
-        if scanned.keys:
-            images.take(scanner, payload, scanned)
-            self._count(scanned.versions)
-        if scanned.reached < len(payload):
-            self.take_records(item._replace(payload=payload[scanned.reached :]))
-
-    def take_records(self, item: WorkItem) -> None:
-        """Take an entry in, each of its records decoded."""
-        for single in single_items(self._codec, (item,)):
-            self._take(single)
-
-    def _take(self, item: WorkItem) -> None:
+    def take(self, item: WorkItem) -> None:
+        """Take one record in."""
         routes, version, context, payload, name, ready, first, _ = item
         plan = self._plan
         try:
@@ -168,12 +131,10 @@ class _Compaction:
         schema = decoded.schema
         for index in routes:
             table = self._table((index, schema.schema, schema.table))
-            route, images = table.route, table.images
+            route = table.route
             if is_keyless(plan.codec, route, schema):
                 self._take_keyless(table.keyless, decoded, version)
                 continue
-            if images is not None:
-                images.hand_on()
             # What was put aside is written, whatever it changes.
             take = partial(_take_in, table, version, skipping=ready is None)
             try:
@@ -211,45 +172,22 @@ class _Compaction:
             routes = self._plan.router.route(schema, table)
             route = next(route for route in routes if route.index == index)
             compactor = _compactor(self._plan, route, schema, table)
-            images = unchanged = None
-            if isinstance(compactor, Compactor) and route.processor is None:
-                if route.skips_unchanged:
-                    unchanged = UnchangedRows(route)
-                else:
-                    images = LatestImages(compactor)
-            found = _Table(route, compactor, images, KeylessRows(), unchanged)
+            compared = isinstance(compactor, Compactor) and route.processor is None
+            unchanged = UnchangedRows(route) if compared and route.skips_unchanged else None
+            found = _Table(route, compactor, KeylessRows(), unchanged)
             self._tables[key] = found
         return found
-
-    def _scanner(self, route: Route, item: WorkItem) -> RowScanner | None:
-        key = partial(_scanned_key, self._plan.codec, route)
-        if not item.context:
-            # Such records describe their tables themselves, and the codec keeps what it knows.
-            with suppress(DataError):  # decoding finds it again, in each record
-                return self._codec.scanner((), key, item.payload)
-            return None
-        table_key = (route.index, item.context)
-        if table_key not in self._scanners:
-            try:
-                self._scanners[table_key] = self._codec.scanner(item.context, key)
-            except DataError:
-                self._scanners[table_key] = None  # decoding finds it again, in each record
-        return self._scanners[table_key]
 
     def compacted(self) -> Compacted:
         """What is left."""
         plan, faulty = self._plan, self._faulty
         survivors: list[tuple[Route, RowSchema, Survivors]] = []
-        for route, compactor, images, keyless, _ in self._tables.values():
+        for route, compactor, keyless, _ in self._tables.values():
             survivors += [(route, part.schema, part) for part in keyless.survivors()]
-            # Keys that a mapping names may be null, which the compactor looks for.
-            alone = images.alone() if images is not None and not route.key else None
-            if images is not None and alone is None:
-                images.hand_on()
             if plan.isolates:
                 taken = compactor.take_null_keys()
                 faulty += [(route, fault) for fault in null_keys(route, taken)]
-            for part in compactor.survivors() if alone is None else [alone]:
+            for part in compactor.survivors():
                 refused = _excluded(plan, route, part)
                 faulty += [(route, f) for f in take_out(route, part.schema, part, refused)]
                 survivors.append((route, part.schema, part))
@@ -260,15 +198,10 @@ class _NoKeyError(DataError):
     """A table has no key, so each of its changes is decoded."""
 
 
-def _scanned_key(codec: str, route: Route, schema: RowSchema) -> tuple[int, ...]:
+def _row_key(codec: str, route: Route, schema: RowSchema) -> tuple[int, ...]:
     if is_keyless(codec, route, schema):
         raise _NoKeyError("the table has no key", table=schema.name)
     return identity_indexes(schema, route.key, route.routing)
-
-
-def _may_have_null(keys: Sequence[Any]) -> bool:
-    """Whether a value of a key is null, or of what stands beside it, as `Scanned` has keys."""
-    return any(key is None or (isinstance(key, tuple) and None in key) for key in keys)
 
 
 def _compactor(plan: TransformPlan, route: Route, schema: str, table: str) -> Taking:

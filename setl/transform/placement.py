@@ -19,7 +19,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from setl.codec.binlog.columns.column_rows import ColumnRows
+from setl.codec.columns.column_rows import ColumnRows
 from setl.model.change import Row, TargetChanges
 from setl.model.schema import Column, Kind
 from setl.transform.row_sequences import taken

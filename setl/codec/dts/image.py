@@ -18,15 +18,14 @@ from setl.codec.charset import BINARY, decoder, exact_decoder, or_bytes
 from setl.codec.dts.avro_bytes import long_bytes, text_bytes
 from setl.codec.dts.image_writer import BYTES_OF, NUMBERED
 from setl.codec.dts.moment import (
+    MOMENTS,
     date_at,
     date_value,
     datetime_at,
     datetime_value,
-    moment_end,
     moment_kind,
     time_value,
     timestamp_at,
-    timestamp_end,
     timestamp_value,
     year_value,
     zoned_value,
@@ -92,7 +91,6 @@ class Form(NamedTuple):
             ``unpack_from``.
         read: instead of `decode`, makes the value of the bytes behind `front` at an offset, and
             tells the offset behind it; None for a value that is not of the form after all.
-        end: like `read`, with None instead of the value.
     """
 
     front: bytes = b""
@@ -100,13 +98,46 @@ class Form(NamedTuple):
     tail: bytes = b""
     fixed: bool = False
     read: Callable[[bytes, int], tuple[Value, int] | None] | None = None
-    end: Callable[[bytes, int], tuple[None, int] | None] | None = None
 
 
 NO_FORM: Final = Form()
 _FORMS_TRIED: Final = 100
 _DOUBLE: Final = Struct("<d")
 _MakeForm = Callable[[Column, _Raw], Form]
+
+
+class KnownColumn(NamedTuple):
+    """What is known of the values of a column.
+
+    Attributes:
+        column: what it is.
+        member: the member that only the branch of its values has, see `BRANCH`; "" if all were
+            NULL so far.
+        front: the bytes that its values begin with, up to a number.
+        told: the character set or type that its values name, "" if they name none.
+        hinted: whether the column's type number says which kind of date or time it has.
+    """
+
+    column: Column
+    member: str
+    front: bytes
+    told: str
+    hinted: bool
+
+    @property
+    def charset(self) -> str:
+        """The character set of its text; strings of Avro are UTF-8."""
+        return self.told if self.member == "character" else "utf8mb4"
+
+    @property
+    def decode(self) -> Callable[[bytes], Value]:
+        """Makes a value that is text or bytes, as `ImageColumn.read` does."""
+        kind = self.column.kind
+        if kind in (Kind.BINARY, Kind.GEOMETRY):
+            return bytes
+        if self.member == "character":
+            return _decoder(self.told, lenient=True, exact=kind is Kind.TEXT)
+        return _marked_text if self.told in _NUMBERED else bytes.decode
 
 
 class ImageColumn:
@@ -126,6 +157,7 @@ class ImageColumn:
         self.form = NO_FORM
         self._forms = 0  # how often that was another one
         self._read: _Read = _unknown
+        self._member = self._told = ""
 
     def read(self, raw: _Raw) -> Value:
         """A value that is neither NULL nor absent.
@@ -138,6 +170,7 @@ class ImageColumn:
         except LookupError:
             # Another branch than last time, or something more to learn from this one.
             self.column, self._read = self._learn(raw)
+            self._member, self._told = _member(raw), _told(raw)
             self.changes += 1
             self.form = NO_FORM
             value = self._read(raw)
@@ -146,22 +179,41 @@ class ImageColumn:
 
     def take_form(self, raw: _Raw) -> None:
         """Expect further values to lie as this one, which was read."""
+        self._told = _told(raw)
         form = _form(self.column, raw)
         if form != self.form:
             # Where values have no form that lasts, making another one each time would cost more.
             self._forms += 1
             self.form = form if self._forms < _FORMS_TRIED else NO_FORM
 
-    @property
-    def known_read(self) -> Callable[[dict[str, Any]], Value]:
-        """Reads values as far as nothing is learned of them; else LookupError."""
-        return self._read
+    def known(self) -> KnownColumn:
+        """What has been learned so far."""
+        member, told = self._member, self._told
+        front = BRANCH.get(member, b"") + (text_bytes(told) if member in _TELLING else b"")
+        return KnownColumn(self.column, member, front, told, _is_moment(self._number))
 
     def _learn(self, raw: _Raw) -> tuple[Column, _Read]:
-        for member, learn in _BRANCHES.items():
-            if member in raw:
-                return learn(self.column, self._number, raw)
-        raise ValueError(f"no branch of the record schema has the members {', '.join(raw)}")
+        return _BRANCHES[_member(raw)](self.column, self._number, raw)
+
+
+def _member(raw: _Raw) -> str:
+    """The member that only a value's branch has.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for member in _BRANCHES:
+        if member in raw:
+            return member
+    raise ValueError(f"no branch of the record schema has the members {', '.join(raw)}")
+
+
+_TELLING: Final = frozenset({"character", "text", "binary", "wkb", "wkt"})
+
+
+def _told(raw: _Raw) -> str:
+    """The character set or type that a value names."""
+    return raw.get("charset", raw.get("type", ""))
 
 
 def _form(column: Column, raw: _Raw) -> Form:
@@ -174,7 +226,7 @@ def _form(column: Column, raw: _Raw) -> Form:
 
 def _integer_form(column: Column, raw: _Raw) -> Form:
     grows = column.kind is Kind.INTEGER and not column.unsigned
-    front = _BRANCH["integer"] + long_bytes(raw["precision"])
+    front = BRANCH["integer"] + long_bytes(raw["precision"])
     return Form(front, signed_digits if grows else int)
 
 
@@ -183,7 +235,7 @@ def _character_form(column: Column, raw: _Raw) -> Form:
     decode = (
         bytes if column.kind is Kind.BINARY else _decoder(charset, exact=column.kind is Kind.TEXT)
     )
-    return Form(_BRANCH["character"] + text_bytes(charset), decode)
+    return Form(BRANCH["character"] + text_bytes(charset), decode)
 
 
 def plain_digits(digits: bytes) -> str:
@@ -197,18 +249,18 @@ def plain_digits(digits: bytes) -> str:
 def _digits_form(member: str, decode: Callable[..., Any], *, fixed: bool) -> _MakeForm:
     def make(_: Column, raw: _Raw) -> Form:
         tail = long_bytes(raw["precision"]) + long_bytes(raw["scale"])
-        return Form(_BRANCH[member], decode, tail, fixed=fixed)
+        return Form(BRANCH[member], decode, tail, fixed=fixed)
 
     return make
 
 
 def _typed_form(member: str, decode: Callable[[bytes], Value]) -> _MakeForm:
-    return lambda _, raw: Form(_BRANCH[member] + text_bytes(raw["type"]), decode)
+    return lambda _, raw: Form(BRANCH[member] + text_bytes(raw["type"]), decode)
 
 
 def _text_form(_: Column, raw: _Raw) -> Form:
     decode = _marked_text if raw["type"] in _NUMBERED else bytes.decode
-    return Form(_BRANCH["text"] + text_bytes(raw["type"]), decode)
+    return Form(BRANCH["text"] + text_bytes(raw["type"]), decode)
 
 
 def _marked_text(data: bytes) -> str:
@@ -216,12 +268,12 @@ def _marked_text(data: bytes) -> str:
 
 
 def _timestamp_form(_column: Column, _raw: _Raw) -> Form:
-    return Form(_BRANCH["timestamp"], read=timestamp_at, end=timestamp_end)
+    return Form(BRANCH["timestamp"], read=timestamp_at)
 
 
 def _moment_form(column: Column, _: _Raw) -> Form:
     read = {Kind.DATETIME: datetime_at, Kind.DATE: date_at}.get(column.kind)
-    return Form(_BRANCH["year"], read=read, end=moment_end) if read else NO_FORM
+    return Form(BRANCH["year"], read=read) if read else NO_FORM
 
 
 _FORMS: Final[dict[str, _MakeForm]] = {
@@ -348,7 +400,7 @@ def _timestamp(column: Column, _number: int, _raw: _Raw) -> tuple[Column, _Read]
 
 
 def _moment(column: Column, number: int, raw: _Raw) -> tuple[Column, _Read]:
-    hinted = None if number == _DATE_OR_DATETIME else _HINTS.get(number)
+    hinted = _HINTS.get(number) if _is_moment(number) else None
     kind = moment_kind(hinted, raw)
     value = _MOMENT_VALUES.get(kind, datetime_value)
 
@@ -358,6 +410,11 @@ def _moment(column: Column, number: int, raw: _Raw) -> tuple[Column, _Read]:
         return value(raw)
 
     return _as_kind(column, kind), read
+
+
+def _is_moment(number: int) -> bool:
+    """Whether a type number says which kind of date or time a column has."""
+    return number != _DATE_OR_DATETIME and _HINTS.get(number) in MOMENTS
 
 
 def _zoned(column: Column, _number: int, _raw: _Raw) -> tuple[Column, _Read]:
@@ -403,5 +460,5 @@ _BRANCHES: Final[dict[str, Callable[[Column, int, _Raw], tuple[Column, _Read]]]]
     "text": _text,
 }
 
-# Member → how its branch stands in the bytes; the order above is that of the union.
-_BRANCH: Final = {member: long_bytes(number) for number, member in enumerate(_BRANCHES, 1)}
+BRANCH: Final = {member: long_bytes(number) for number, member in enumerate(_BRANCHES, 1)}
+"""Member → how its branch stands in the bytes; the order above is that of the union."""

@@ -16,7 +16,8 @@ NEVER: Final = b"\xff" * 11
 """Bytes that no record has anywhere: no number of Avro is as long."""
 
 _OPERATIONS: Final = symbols("operation")
-_SOURCES: Final = len(symbols("source"))
+SOURCES: Final = len(symbols("source"))
+"""How many kinds of sources there are, numbered from 0 on."""
 
 
 class Middle(NamedTuple):
@@ -71,7 +72,7 @@ def source_end(data: bytes, at: int) -> int:
     """The offset of the operation, from that behind ``safeSourcePosition`` on."""
     _, at = extent_at(data, at)  # sourceTxid
     source, at = long_at(data, at)
-    if not 0 <= source < _SOURCES:
+    if not 0 <= source < SOURCES:
         raise Misread
     return extent_at(data, at)[1]  # its version
 

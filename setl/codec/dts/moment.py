@@ -23,17 +23,16 @@ _OFFSET: Final = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 _SECOND: Final = 1_000_000  # microseconds
 _THERE: Final = 2  # the branch int of a member
 _THERE_BYTE: Final = b"\2"
-_ANY_MOMENT: Final = re.compile(rb"(?:\x00|\x02[\x80-\xff]{0,9}[\x00-\x7f]){7}").match
-_TWO_NUMBERS: Final = re.compile(rb"(?:[\x80-\xff]{0,9}[\x00-\x7f]){2}").match
 _NO_CLOCK: Final = b"\0\0\0\0"  # hour, minute, second and millis that are not there
 _CALENDAR: Final = ("year", "month", "day")
 _CLOCK: Final = ("hour", "minute", "second", "millis")
-_MOMENTS: Final = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP, Kind.YEAR})
+MOMENTS: Final = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP, Kind.YEAR})
+"""Kinds that a date or time can be of."""
 
 
 def moment_kind(hinted: Kind | None, raw: dict[str, Any]) -> Kind:
     """The kind of a DateTime value: by its type number, else by the parts that it has."""
-    if hinted in _MOMENTS:
+    if hinted in MOMENTS:
         return hinted
     if raw["hour"] is None:
         return Kind.DATE
@@ -217,18 +216,6 @@ def _with_micros(text: str, data: bytes, at: int) -> tuple[str, int] | None:
     if number & 1 or number >= 2 * _SECOND:
         return None
     return f"{text}.{number >> 1:06d}", at + 1
-
-
-def moment_end(data: bytes, at: int) -> tuple[None, int] | None:
-    """The offset behind the members of a DateTime, whatever they are."""
-    match = _ANY_MOMENT(data, at)
-    return None if match is None else (None, match.end())
-
-
-def timestamp_end(data: bytes, at: int) -> tuple[None, int] | None:
-    """The offset behind the members of a Timestamp, whatever they are."""
-    match = _TWO_NUMBERS(data, at)
-    return None if match is None else (None, match.end())
 
 
 def zoned_value(raw: dict[str, Any]) -> Value:

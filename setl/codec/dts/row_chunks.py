@@ -8,7 +8,7 @@ its records is one too, and runs behind each other are one. A payload of one rec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain, repeat
 from struct import Struct
 from typing import Final
@@ -54,29 +54,42 @@ def rejoined(payloads: Sequence[tuple[int, bytes]]) -> bytes:
 
 def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
     """The records of a payload, see `setl.codec.row_codec.RowCodec.records`."""
-    found = [(offset, payload[begin:end]) for offset, begin, end in _extents(payload)]
-    if not found:
+    begins, ends, offsets = run_of(payload)
+    if not begins:
         return ((0, payload),)
-    last = found[-1][0]
-    return [(last - offset & LOW_32_BITS, record) for offset, record in found]
+    last = offsets[-1]
+    return [
+        (last - offset & LOW_32_BITS, payload[begin:end])
+        for begin, end, offset in zip(begins, ends, offsets, strict=True)
+    ]
 
 
-def last_low_offset(payload: bytes) -> int:
-    """Of a payload's last record, what stands of its offset; 0 if that stands nowhere."""
-    low_offsets = [offset for offset, _, _ in _extents(payload)]
-    return low_offsets[-1] if low_offsets else 0
+def run_of(payload: bytes) -> tuple[list[int], list[int], list[int]]:
+    """Where the records of a run begin, where they end, and what stands of their offsets.
 
-
-def _extents(payload: bytes) -> Iterator[tuple[int, int, int]]:
-    """Of the records of a run, what stands of the offset, and where they begin and end."""
-    at, front = 0, CHUNK_FRONT.size
-    while payload.startswith(MARK, at) and at + front <= len(payload):
-        _, size, offset = CHUNK_FRONT.unpack_from(payload, at)
-        begin = at + front
-        at = begin + size
-        yield offset, begin, at
+    Nothing of a payload that is one record.
+    """
+    begins, ends, offsets = list[int](), list[int](), list[int]()
+    at, front, unpack = 0, CHUNK_FRONT.size, CHUNK_FRONT.unpack_from
+    last = len(payload) - front
+    while at <= last:
+        mark, size, offset = unpack(payload, at)
+        if mark != MARK:
+            break
+        at += front
+        begins.append(at)
+        at += size
+        ends.append(at)
+        offsets.append(offset)
+    return begins, ends, offsets
 
 
 def record_begin(payload: bytes) -> int:
     """Where the first record of a payload begins."""
     return CHUNK_FRONT.size if payload.startswith(MARK) else 0
+
+
+def first_record(payload: bytes) -> bytes:
+    """The first record of a payload."""
+    begins, ends, _ = run_of(payload)
+    return payload[begins[0] : ends[0]] if begins else payload

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
+from setl.codec.columns.images import FoundRows, RowForm
+from setl.codec.dts.columns.finding import find_rows
+from setl.codec.dts.columns.form import DtsForm
 from setl.codec.dts.described import KEYS_TAG, NOTHING, described
 from setl.codec.dts.header import row_name
 from setl.codec.dts.middle import NEVER, source_end
-from setl.codec.dts.row_chunks import record_begin, records_of, rejoined
+from setl.codec.dts.row_chunks import first_record, record_begin, records_of, rejoined
 from setl.codec.dts.scan import MISREADS, Misread, positions_end
 from setl.codec.dts.table_identity import (
     OPERATION_BYTES,
@@ -18,7 +21,6 @@ from setl.codec.dts.table_identity import (
 )
 from setl.codec.dts.table_rows import DtsTable
 from setl.codec.dts.wire import MALFORMED, read_common
-from setl.codec.scanning import RowScanner
 from setl.errors import DataError
 from setl.model.change import DecodedRows, Op
 from setl.model.schema import RowSchema
@@ -72,18 +74,32 @@ class DtsRowCodec:
         """See `setl.codec.row_codec.RowCodec.join`."""
         return rejoined(payloads)
 
-    def scanner(
-        self,
-        context: tuple[bytes, ...],  # noqa: ARG002 - a record needs none
-        key: Callable[[RowSchema], tuple[int, ...]],
-        payload: bytes = b"",
-    ) -> RowScanner | None:
-        """See `RowCodec.scanner` in `setl.codec.row_codec`; for the table of the first record."""
+    def row_form(self, payload: bytes, context: tuple[bytes, ...]) -> DtsForm | None:
+        """See `setl.codec.row_codec.RowCodec.row_form`; for the table of the first record.
+
+        Of a table that was not seen before the first record is decoded.
+        """
+        begin = record_begin(payload)
         try:
-            self._images_at(payload, record_begin(payload))
+            self._images_at(payload, begin)
         except MISREADS:
             return None
-        return self._last.scanner(key, logical_names=self._logical_names)
+        table = self._last
+        form = table.form()
+        if form is None:
+            self.decode(first_record(payload), context)
+            form = table.form()
+        return form
+
+    def likely_rows(self, payload: bytes, context: tuple[bytes, ...], size: int) -> float:  # noqa: ARG002
+        """See `setl.codec.row_codec.RowCodec.likely_rows`."""
+        return size / max(1, record_begin(payload) + len(first_record(payload)))
+
+    def find_rows(self, form: RowForm, payloads: Sequence[tuple[int, bytes]]) -> FoundRows:
+        """See `setl.codec.row_codec.RowCodec.find_rows`."""
+        if not isinstance(form, DtsForm):
+            raise TypeError("these rows are no DTS records")
+        return find_rows(form, payloads, logical_names=self._logical_names)
 
     def decode(
         self,
@@ -111,11 +127,11 @@ class DtsRowCodec:
         if op is Op.INSERT:
             if payload[at]:
                 raise Misread
-            after, _ = table.scanned_row(payload, at + 1)
+            after, _ = table.read_image(payload, at + 1)
         else:
-            before, at = table.scanned_row(payload, at)
+            before, at = table.read_image(payload, at)
             if op is Op.UPDATE:
-                after, _ = table.scanned_row(payload, at)
+                after, _ = table.read_image(payload, at)
             elif payload[at]:
                 raise Misread
         # The last byte of the last image was looked at, so nothing was cut off.

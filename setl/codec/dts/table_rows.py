@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any, Final, cast
 
 from setl.codec.dts.avro_bytes import long_bytes
+from setl.codec.dts.columns.form import DtsForm
+from setl.codec.dts.columns.offsets import WALKED
 from setl.codec.dts.image import Form, ImageColumn
-from setl.codec.dts.image_code import compiled, image_text
-from setl.codec.dts.row_scanner import DtsRowScanner, TableShape
+from setl.codec.dts.image_reader import ReadValue, read_image, value_reader
 from setl.codec.dts.scan import ARRAY, Misread, raw_at
 from setl.codec.dts.table_identity import KEYS_TAG, TableIdentity
 from setl.errors import DataError
@@ -30,10 +30,9 @@ class DtsTable:
         self._columns = tuple([ImageColumn(name, number) for name, number in columns])
         self._key, self._unique = _keys(keys, [name for name, _ in columns], ".".join(name))
         self._listed = bytes([ARRAY]) + long_bytes(len(columns))
-        self._forms: list[Form] = []  # that `scanned_row` was made for
-        self._scanners: dict[tuple[int, ...], DtsRowScanner] = {}
-        self.scanned_row: Callable[[bytes, int], tuple[Row, int]] = self._first_row
-        """The image at an offset, and the offset behind it; raises one of `MISREADS`."""
+        self._forms: list[Form] = [column.form for column in self._columns]
+        self._readers = [self._reader(i) for i in range(len(columns))]
+        self._form: DtsForm | None = None
         self._learned = -1
         self._known: dict[tuple[Column, ...], RowSchema] = {}
         self._current = RowSchema(self._schema, self._table, ())
@@ -51,23 +50,32 @@ class DtsTable:
             )
         return self._current
 
-    def scanner(
-        self, key: Callable[[RowSchema], tuple[int, ...]], *, logical_names: bool
-    ) -> DtsRowScanner | None:
-        """A scanner for rows like those so far; None as long as there were none."""
-        if not self._forms:
-            return None
+    def form(self) -> DtsForm | None:
+        """How images lie, as far as it is known; None if they are not read by column.
+
+        The same object as long as it is the same.
+        """
         schema = self.schema()
-        columns = key(schema)
-        known = self._scanners.get(columns)
-        forms = [column.form for column in self._columns]
-        if known is None or known.schema is not schema or known.forms != forms:
-            if len(self._scanners) >= _MAX_SCHEMAS:
-                self._scanners.clear()
-            shape = TableShape(self._identity, schema, self._listed, self._columns)
-            known = DtsRowScanner(shape, columns, logical_names=logical_names)
-            self._scanners[columns] = known
-        return known
+        known = tuple([column.known() for column in self._columns])
+        if not any(column.member for column in known) or any(
+            column.member and column.member not in WALKED for column in known
+        ):
+            return None
+        if self._form is None or self._form.columns != known or self._form.schema is not schema:
+            self._form = DtsForm(self._identity, schema, self._listed, known)
+        return self._form
+
+    def read_image(self, data: bytes, at: int) -> tuple[Row, int]:
+        """The image at an offset, and the offset behind it; raises one of `MISREADS`."""
+        return read_image(self._readers, self._listed, data, at)
+
+    def _reader(self, index: int) -> ReadValue:
+        """What reads the values of a column as far as is known now."""
+
+        def learned(data: bytes, at: int) -> tuple[Value, int]:
+            return self._learned_value(data, at, index)
+
+        return value_reader(self._forms[index], learned)
 
     def _learned_value(self, data: bytes, at: int, index: int) -> tuple[Value, int]:
         """A value that is absent, or not of its column's form, which is then made again."""
@@ -83,15 +91,10 @@ class DtsTable:
 
     def _follow(self) -> None:
         """See to it that images are read as far as is known now: a form may be another one."""
-        if self._forms != [column.form for column in self._columns]:
-            self.scanned_row = self._first_row
-
-    def _first_row(self, data: bytes, at: int) -> tuple[Row, int]:
-        """`scanned_row` after something was learned."""
-        self._forms = [column.form for column in self._columns]
-        text, names = image_text(self._forms, self._listed, range(len(self._forms)))
-        self.scanned_row = compiled(text, {**names, "learn": self._learned_value})
-        return self.scanned_row(data, at)
+        for i, column in enumerate(self._columns):
+            if self._forms[i] != column.form:
+                self._forms[i] = column.form
+                self._readers[i] = self._reader(i)
 
     def row(self, image: object, side: str) -> Row:
         """One image: a value for each column, or a DataError that names the column."""

@@ -94,7 +94,7 @@ def main() -> None:
 
 def _make_tables() -> None:
     """Make what each worker would make of its own when it first writes rows by column."""
-    from setl.codec.binlog.columns.digits import make_tables  # noqa: PLC0415 - as they do
+    from setl.codec.columns.digits import make_tables  # noqa: PLC0415 - as they do
 
     make_tables()
 

@@ -9,11 +9,11 @@ from random import Random
 from typing import NamedTuple
 from zlib import compress
 
+from setl.codec.binlog.columns.form import binlog_form
 from setl.codec.binlog.columns.labels import lacks_labels
-from setl.codec.binlog.columns.layout import row_layout
-from setl.codec.binlog.rows.column_reading import DAMAGED
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.codec.binlog.tables.table_map import value_bytes
+from setl.codec.row_codec import DAMAGED
 from tests.unit.codec.binlog_events import SIGNABLE, EventWriter, field, names, packed
 
 # Type and metadata of a column, as a TABLE_MAP event has them.
@@ -69,10 +69,14 @@ class RandomTable(NamedTuple):
         return self.codec.schema(b"", self.context)
 
     @property
-    def layout(self):
-        found = row_layout(self.context)
+    def form(self):
+        found = binlog_form(self.context)
         assert found is not None
         return found
+
+    @property
+    def layout(self):
+        return self.form.layout
 
     def images(self, events):
         """What the decoder of rows makes of events, each image in turn."""
@@ -225,7 +229,7 @@ def has_readable_values(rows):
     if lacks_labels(rows.values):
         return False
     try:
-        rows.convert()
+        rows.values.convert()
     except DAMAGED:
         return False
     return True

@@ -21,15 +21,16 @@ import zlib
 from collections import Counter
 from functools import cache
 
-from setl.codec.binlog.columns.column_rows import ColumnRows
-from setl.codec.binlog.columns.finding import UnfitRowsError, find_rows
-from setl.codec.binlog.columns.layout import row_layout
+from setl.codec.binlog.columns.finding import find_rows
+from setl.codec.binlog.columns.form import binlog_form
 from setl.codec.binlog.event import COMPRESSED_ROWS
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.inflation import inflated_query, inflated_rows
 from setl.codec.binlog.payload import payload_events
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.codec.binlog.transactions.author import author_of
+from setl.codec.columns.column_rows import ColumnRows
+from setl.codec.columns.images import UnfitRowsError
 from setl.errors import SetlError
 from setl.model.entry import EntryKind
 from tests.unit.codec.binlog_corpus import corpus
@@ -236,11 +237,11 @@ class Trials:
         self.by_column(payload, context, images)
 
     def by_column(self, payload, context, images):
-        layout = row_layout(context)
-        if layout is None:
+        form = binlog_form(context)
+        if form is None:
             return
         try:
-            found = find_rows(layout, payload)
+            found = find_rows(form, [(0, payload)])
         except UnfitRowsError:
             self.counts["columns: UnfitRowsError"] += 1
             return

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from setl.codec.binlog.columns import finding
-from setl.codec.binlog.columns.column_rows import ColumnRows
-from setl.codec.binlog.columns.finding import UnfitRowsError, find_rows
+from setl.codec.binlog.columns.finding import find_rows
+from setl.codec.binlog.event import DELETES, UPDATES
+from setl.codec.columns.column_rows import ColumnRows
+from setl.codec.columns.images import UnfitRowsError
 from setl.errors import DataError
 from tests.unit.codec.binlog_tables import changes, has_readable_values, image, table_of, written
 
@@ -17,7 +19,7 @@ TABLES = 1_500
 
 
 def found_rows(table, payload):
-    found = find_rows(table.layout, payload)
+    found = find_rows(table.form, [(0, payload)])
     return found, ColumnRows(found, found.starts)
 
 
@@ -39,13 +41,14 @@ def test_rows_lie_where_the_decoder_of_rows_finds_them():
             continue
         expected = table.images(events)
         assert repr(list(rows)) == repr(expected), seed
-        kinds = [found.kinds[i] for i in found.events]
-        assert kinds == [kind for kind, images in changed for _ in images], seed
+        kinds = [kind for kind, images in changed for _ in images]
+        assert found.updated[found.events].tolist() == [kind in UPDATES for kind in kinds], seed
+        assert found.deleted[found.events].tolist() == [kind in DELETES for kind in kinds], seed
         for i in range(len(table.columns)):
             nulls = rows.values.nulls.get(i, np.zeros(len(rows), bool)).tolist()
             assert nulls == [row[i] is None for row in expected], seed
             if table.layout.columns[i].size < 0:
-                lengths = rows.values.spans(i).lengths
+                lengths = found.values.spans(i).lengths
                 assert (lengths >= 0).all()
                 assert not lengths[nulls].any()
 

@@ -2,17 +2,16 @@
 
 import contextlib
 from itertools import pairwise
-from operator import itemgetter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setl.codec.dts import row_scanner, table_rows
 from setl.codec.dts import rows as codec_of_rows
+from setl.codec.dts import table_rows
 from setl.codec.dts.header import read_header
 from setl.codec.dts.header_reader import DtsHeaderReader
-from setl.codec.dts.row_chunks import CHUNK_FRONT, MARK, joined, records_of, rejoined
+from setl.codec.dts.row_chunks import MARK, joined, records_of, rejoined
 from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import DataError
 from setl.model.change import ABSENT, Op
@@ -83,7 +82,7 @@ _TYPES = st.sampled_from([3, 7, 8, 10, 11, 12, 13, 14, 16, 245, 246, 247, 248, 2
 
 
 @st.composite
-def _streams(draw):
+def streams(draw):
     """Records of one table, whose columns mostly hold values like those before."""
     columns = draw(st.lists(st.tuples(_TEXT, _TYPES), min_size=1, max_size=5))
     images = st.tuples(*[_VALUES] * len(columns)).map(list)
@@ -121,7 +120,7 @@ def said(codec, method, value):
 
 
 @settings(max_examples=300)
-@given(_streams())
+@given(streams())
 def test_by_hand_and_by_the_schema_are_the_same(values):
     by_hand, by_schema = DtsRowCodec(), DtsRowCodec()
     for value in values * 2:
@@ -148,7 +147,7 @@ _HALF_TOLD = st.one_of(
 
 
 @st.composite
-def _changing_streams(draw):
+def changing_streams(draw):
     """Records whose columns say something else of themselves again and again."""
     numbers = draw(st.lists(st.sampled_from([10, 11, 12, 14, 245, 9999]), min_size=1, max_size=3))
     columns = [(f"c{i}", number) for i, number in enumerate(numbers)]
@@ -160,7 +159,7 @@ def _changing_streams(draw):
 
 
 @settings(max_examples=300)
-@given(_streams() | _changing_streams(), st.sampled_from(["decode", "_read_by_schema"]))
+@given(streams() | changing_streams(), st.sampled_from(["decode", "_read_by_schema"]))
 def test_a_record_means_the_same_whatever_came_before(values, method):
     """I22; refused records are among those before."""
     experienced = DtsRowCodec()
@@ -249,25 +248,23 @@ def test_what_lies_as_it_did_before_is_read_without_looking_for_its_form(only_by
         raise AssertionError("the form of a value was not known")
 
     monkeypatch.setattr(table_rows, "raw_at", looked)
-    monkeypatch.setattr(row_scanner, "raw_at", looked)
     for number in (3, 4):
-        payload = joined([(1, usual("UPDATE", number)), (2, usual("DELETE", number))])
-        assert scanned(only_by_hand, payload)[0] == decoded(only_by_hand, payload)
+        only_by_hand.decode(usual("UPDATE", number), ())
+        only_by_hand.decode(usual("DELETE", number), ())
 
 
 def test_a_table_is_not_read_again_where_only_other_tags_changed(only_by_hand, monkeypatch):
     def at(second):
         keys = {"pk_uk_info": '{"PRIMARY":["id"]}', "readerThroughoutTime": f"17000000{second}"}
-        return joined([(n, usual("UPDATE", n, tags=keys)) for n in (second, second + 1)])
+        return usual("UPDATE", second, tags=keys)
 
-    assert scanned(only_by_hand, at(10)) == (decoded(only_by_hand, at(10)), b"")
+    only_by_hand.decode(at(10), ())
 
     def read(*_, **__):
         raise AssertionError("the table was read again")
 
     monkeypatch.setattr(codec_of_rows, "read_identity", read)
-    monkeypatch.setattr(row_scanner, "read_identity", read)
-    assert scanned(only_by_hand, at(11)) == (decoded(only_by_hand, at(11)), b"")
+    only_by_hand.decode(at(11), ())
 
 
 def test_what_was_learned_of_a_value_that_is_refused_counts_for_the_next_ones():
@@ -410,152 +407,6 @@ def test_rows_that_go_on_are_counted_and_a_rollback_of_them_is_refused():
     assert reader.table_of_row(usual("INSERT", 2))
     with pytest.raises(Exception, match="2 rows"):
         reader.read(record("ROLLBACK"), AT)
-
-
-# ---- rows that are found by their keys
-
-KEY = (0,)
-
-
-def scanned(codec, payload, version=100, key=KEY):
-    """Keys, rows and versions that a scanner finds, rows decoded; and what is left."""
-    scanner = codec.scanner((), lambda _: key, payload)
-    found = scanner.scan(payload, 0, version)
-    rows = [scanner.row(payload, r) if type(r) is int else r for r in found.rows]
-    return list(zip(found.keys, rows, found.versions, strict=True)), payload[found.reached :]
-
-
-def decoded(codec, payload, version=100, key=KEY):
-    found = []
-    for older, value in codec.records(payload):
-        rows = codec.decode(value, ())
-        for before, after in rows.images:
-            of_key = itemgetter(*key)
-            found.append((of_key(after or before), after, version - older))
-    return found
-
-
-@pytest.mark.parametrize("operation", ["INSERT", "UPDATE", "DELETE"])
-def test_a_scanner_takes_no_record_whose_front_is_damaged(operation):
-    codec = DtsRowCodec()
-    # The id of the third has another second byte than those before it.
-    ids = (2**40 + 62, 2**40 + 63, 2**40 + 64)
-    one, two, three = (usual(operation, 3, id=ident, sourcePosition="123@4") for ident in ids)
-    payload = joined([(1, one), (2, two), (3, three)])
-    codec.decode(one, ())
-    expected = decoded(codec, payload)
-    assert scanned(codec, payload) == (expected, b"")
-    for at in range(three.index(b"shop.orders")):
-        for damage in (0x01, 0x7F, 0x80, 0xFF):
-            damaged = three[:at] + bytes([three[at] ^ damage]) + three[at + 1 :]
-            payload = joined([(1, one), (2, two), (3, damaged)])
-            found, left = scanned(codec, payload)
-            assert found == expected[: len(found)]
-            if not left:  # then it is a record to whoever reads it alone, too
-                assert decoded(codec, payload) == expected
-
-
-@pytest.mark.parametrize("key", [(0,), (2, 0), (7,)])
-def test_a_scanner_finds_what_decoding_finds(only_by_hand, key):
-    same = [usual(op, n, n) for n, op in enumerate(["INSERT", "UPDATE", "DELETE", "UPDATE"], 1)]
-    if 2 in key:  # the name differs before and after, so the key changes
-        same = [v for v in same if decoded(only_by_hand, v)[0][1] is None] + same[:1]
-    payload = joined([(2**32 - 15 + 10 * n, v) for n, v in enumerate(same)])
-    found, left = scanned(only_by_hand, payload, key=key)
-    assert found == decoded(only_by_hand, payload, key=key)
-    assert left == b""
-    assert scanned(only_by_hand, same[0], key=key)[0] == decoded(only_by_hand, same[0], key=key)
-
-
-def test_a_scanner_stops_before_what_is_out_of_the_ordinary(only_by_hand):
-    fine, moved = usual("INSERT", 3), usual("UPDATE", 4, before=5)
-    partial = row_record("DELETE", USUAL, before=[integer(1), *[absent()] * 7])
-    other = usual("INSERT", 6, name="shop.items")
-    renamed = row_record("INSERT", [("id", 8)], after=[integer(1)])
-    for odd in (moved, partial, other, renamed, usual("DELETE", 6)[:-30], b"x"):
-        payload = joined([(1, fine), (2, odd), (3, fine)])
-        found, left = scanned(only_by_hand, payload)
-        assert [(f[0], f[2]) for f in found] == [(3, 98)]  # versions count from the last one
-        assert [v for _, v in records_of(left)] == [odd, fine]
-    with pytest.raises(AttributeError):  # a table of which nothing is known has no scanner
-        scanned(only_by_hand, other)
-
-
-def test_an_update_is_found_whatever_its_values_hold(only_by_hand):
-    columns = [("id", 8), ("b", 252)]
-    between = b"\0\4\4"  # what stands between images of two columns
-
-    def value(number, before, after):
-        images = [
-            [integer(number), branch("BinaryObject", type="BLOB", value=blob)]
-            for blob in (before, after)
-        ]
-        return row_record("UPDATE", columns, before=images[0], after=images[1])
-
-    # Even an image of its own, which looks like the one behind it.
-    whole = value(9, b"x", b"fake")
-    fake = whole[whole.rindex(between) :]
-    for before, after in [(b"", b""), (between, b""), (b"", between), (fake, b"y"), (b"y", fake)]:
-        record_ = value(3, before, after)
-        only_by_hand.decode(record_, ())
-        found, left = scanned(only_by_hand, joined([(1, record_), (2, record_)]))
-        assert [(key, row[1]) for key, row, _ in found] == [(3, after)] * 2
-        assert left == b""
-    for key in (between, fake, between * 2):
-        found, left = scanned(only_by_hand, joined([(1, value(3, key, key))] * 2), key=(1,))
-        assert [(key, row[1]) for key, row, _ in found] == [(key, key)] * 2
-        assert left == b""
-
-
-def test_a_scanner_takes_no_value_that_would_teach_something(only_by_hand):
-    image = usual_image(3)
-    image[0] = integer(2**64 - 1)
-    payload = joined([(1, usual("INSERT", 3)), (2, row_record("INSERT", USUAL, after=image))])
-    scanner = only_by_hand.scanner((), lambda _: KEY, payload)
-    assert scanner.schema.columns[0].unsigned is False
-    assert len(scanner.scan(payload, 0, 9).keys) <= 1
-
-
-def test_an_image_that_is_damaged_behind_its_key_is_found_when_it_is_decoded(only_by_hand):
-    value = usual("UPDATE", 3)
-    scanner = only_by_hand.scanner((), lambda _: KEY, value)
-    assert scanner.scan(value, 0, 9).keys == [3]
-    for end in range(len(value) - 60, len(value) - 6):
-        cut = value[:end]
-        (position,) = scanner.scan(cut, 0, 9).rows
-        with pytest.raises((ValueError, LookupError)):
-            scanner.row(cut, position)
-    run = joined([(1, value), (2, value)])
-    at = run.index(MARK, 1) - 40
-    damaged = run[:at] + b"\x7e" * 30 + run[at + 30 :]
-    position = scanner.scan(damaged, 0, 9).rows[0]
-    with pytest.raises((ValueError, LookupError)):
-        scanner.row(damaged, position)
-
-
-@pytest.mark.parametrize("operation", ["INSERT", "UPDATE", "DELETE"])
-def test_an_image_does_not_go_on_in_the_next_record_of_a_run(operation):
-    def value(number):
-        image = [integer(number), branch("BinaryObject", type="BLOB", value=b"b" * 100)]
-        return row_record(
-            operation,
-            [("id", 8), ("b", 252)],
-            before=None if operation == "INSERT" else image,
-            after=None if operation == "DELETE" else image,
-        )
-
-    codec, whole = DtsRowCodec(), value(7)
-    codec.decode(whole, ())
-    cut = whole.rindex(b"b" * 100) + 20
-    assert scanned(codec, joined([(1, whole), (2, whole)]))[1] == b""
-    # What stands before the next record is as long as what is missing of the value.
-    payload = joined([(1, whole[:cut]), (2, whole[cut + CHUNK_FRONT.size :])])
-    with (
-        pytest.raises(ValueError, match="behind the end")
-        if operation == "UPDATE"
-        else (contextlib.nullcontext())
-    ):
-        assert scanned(codec, payload) == ([], payload)
 
 
 def test_the_fixture_says_the_same_by_hand():

@@ -8,7 +8,8 @@ from random import Random
 
 import pytest
 
-from setl.codec.binlog.columns.column_rows import ColumnRows
+from setl.codec.columns.column_rows import ColumnRows
+from setl.codec.dts.row_chunks import joined
 from setl.errors import DataError
 from setl.transform.merging import merge
 from setl.transform.packing import packed as packed_items
@@ -18,6 +19,7 @@ from setl.transform.work import WorkItem, codec_named
 from tests.unit.codec.binlog_events import EventWriter, field, names, packed
 from tests.unit.codec.binlog_tables import changes, table_of, written
 from tests.unit.codec.binlog_tables import image as row_of
+from tests.unit.codec.test_dts_by_hand import usual
 from tests.unit.transform.test_compaction_ways import Stream, image, plan_of
 
 TABLES = 600
@@ -238,3 +240,27 @@ def test_numbers_with_two_zeros_are_compared_as_values(kind, values):
     assert by_both_ways(plan_of(), [item]) == [True]
     ((_, _, part),) = compact(plan_of(), [item]).survivors
     assert len(part.upserts) == 2
+
+
+def dts_item(records, version=VERSION):
+    payload = joined([(number, value) for number, value in enumerate(records)])
+    return WorkItem((0,), version, (), payload, ("shop", "orders"))
+
+
+def dts_plan(**options):
+    return replace(plan_of({"key": ["id"]}, **options), codec="dts")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_same_survives_of_dts_records(seed):
+    pick, records = Random(seed), []
+    for _ in range(pick.randrange(1, 60)):
+        operation = pick.choice(["INSERT", "UPDATE", "DELETE"])
+        key = 2 * pick.randrange(5) + 1
+        # Some rows move to another key.
+        before = pick.choice([key, key, key, 2 * pick.randrange(5) + 1])
+        records.append(usual(operation, key, before))
+    middle = pick.randrange(len(records))
+    items = [dts_item(records[:middle]), dts_item(records[middle:], VERSION + 100)]
+    taken = by_both_ways(dts_plan(), [item for item in items if item.payload])
+    assert all(taken)

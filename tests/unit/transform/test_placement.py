@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from setl.codec.binlog.columns.column_rows import ColumnRows
 from setl.codec.binlog.columns.finding import find_rows
+from setl.codec.columns.column_rows import ColumnRows
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.sink.single_writer import single_writer
 from setl.transform.placement import bucket_of, homes_of, key_hashes, spreads
@@ -98,7 +98,7 @@ def test_columns_have_the_homes_and_hashes_of_their_rows():
     for seed in range(200):
         pick = Random(seed)
         table = table_of(pick)
-        found = find_rows(table.layout, b"".join(written(table, changes(table))))
+        found = find_rows(table.form, [(0, b"".join(written(table, changes(table))))])
         columns = ColumnRows(found, found.starts)
         if not has_readable_values(columns):
             continue

@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from setl.codec.binlog.columns.digits import ZERO, count_digits, put_digits
-from setl.codec.binlog.columns.fields import Field, UnfitValuesError
-from setl.codec.binlog.columns.offsets import ColumnValues
-from setl.codec.binlog.columns.window import Mask, Positions
+from setl.codec.binlog.columns.offsets import ColumnOffsets
 from setl.codec.binlog.tables.table_map import WireColumn, digit_bytes
+from setl.codec.columns.digits import ZERO, count_digits, put_digits
+from setl.codec.columns.fields import Field, UnfitValuesError
+from setl.codec.columns.window import Mask, Positions
 
 _LEAST: Final = tuple(10**digits for digits in range(10))
 _WHOLE_NUMBER: Final = 8  # bytes that are one number for a processor
@@ -36,7 +36,7 @@ def decimal_width(column: WireColumn) -> int:
     return 1 + max(column.length - column.scale, 1) + (1 + column.scale if column.scale else 0)
 
 
-def put_decimal(values: ColumnValues, column: int, field: Field) -> Positions:
+def put_decimal(values: ColumnOffsets, column: int, field: Field) -> Positions:
     """Store a DECIMAL column as servers print it; returns where it begins in each field.
 
     It ends where the field does.
@@ -96,7 +96,7 @@ def _groups(wire: WireColumn) -> tuple[list[_Group], list[_Group]]:
 
 
 def _numbers(
-    values: ColumnValues, column: int, groups: list[_Group]
+    values: ColumnOffsets, column: int, groups: list[_Group]
 ) -> tuple[list[NDArray[np.uint32]], Mask | None]:
     """The number of each group, and which values are below zero; None if none is."""
     starts, window = values.starts(column), values.window

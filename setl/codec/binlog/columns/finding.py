@@ -11,6 +11,7 @@ beyond the payload is read. Bytes that do not add up are an error, never rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import Struct
 from typing import Final, NamedTuple
@@ -18,8 +19,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from setl.codec.binlog.columns.form import BinlogForm
 from setl.codec.binlog.columns.layout import RowLayout
-from setl.codec.binlog.columns.window import Positions, Window, either
+from setl.codec.binlog.columns.values import BinlogColumns
 from setl.codec.binlog.event import (
     CHECKSUM_BYTES,
     COMPRESSED_ROWS,
@@ -30,8 +32,9 @@ from setl.codec.binlog.event import (
     EventType,
 )
 from setl.codec.binlog.inflation import inflated_rows
-from setl.codec.binlog.rows.row_chunks import END_AT
-from setl.errors import DataError
+from setl.codec.binlog.rows.row_chunks import END_AT, LOW_32_BITS
+from setl.codec.columns.images import FoundRows, UnfitRowsError
+from setl.codec.columns.window import Positions, Window, either
 
 _KIND_AND_SIZE: Final = Struct("<4xB4xI")
 _BODY: Final = HEADER_BYTES + 8  # behind header, table id and flags
@@ -51,75 +54,23 @@ _DELETED: Final = _kinds(DELETES)
 _READ: Final = _UPDATED | _DELETED | _kinds(INSERTS)
 
 
-class UnfitRowsError(DataError):
-    """Rows cannot be read by column: damaged, or of a kind that is read one by one.
-
-    Attributes:
-        position: offset in the payload of the event or row that it is about.
-    """
-
-    def __init__(self, message: str, position: int) -> None:
-        super().__init__(f"{message}, at byte {position} of the row events")
-        self.position = position
-
-
 @dataclass(frozen=True, slots=True)
-class RowImages:
-    """Bytes that hold images of one table, which begin wherever somebody says.
+class EventRows(FoundRows):
+    """Images of row events."""
 
-    Attributes:
-        layout: of their table.
-        data: the bytes.
-        window: the same bytes as numbers.
-    """
-
-    layout: RowLayout
-    data: bytes
-    window: Window
+    values: BinlogColumns
 
 
-@dataclass(frozen=True, slots=True)
-class FoundRows(RowImages):
-    """The images of a payload; those of an update come in pairs, before and after.
+def find_rows(form: BinlogForm, payloads: Sequence[tuple[int, bytes]]) -> EventRows:
+    """Find the images of row events of one table, see `RowCodec.find_rows`.
 
-    `data` has its events, decompressed.
-
-    Attributes:
-        begins: where each event begins in the payload as it was given.
-        starts: where each image begins in `data`, in stream order.
-        events: for each image the number of its event.
-        kinds: of each event its type, one of an event that is not compressed.
-        ends: of each event where in its file it ends, the lower 32 bits.
-    """
-
-    begins: Positions
-    starts: Positions
-    events: NDArray[np.int64]
-    kinds: NDArray[np.uint8]
-    ends: NDArray[np.uint32]
-
-    @property
-    def updated(self) -> NDArray[np.bool_]:
-        """Of each event whether it holds updates."""
-        return _UPDATED[self.kinds]
-
-    @property
-    def deleted(self) -> NDArray[np.bool_]:
-        """Of each event whether it holds deletes."""
-        return _DELETED[self.kinds]
-
-
-def find_rows(layout: RowLayout, payload: bytes) -> FoundRows:
-    """Find the images of a payload of row events of one table.
-
-    Args:
-        layout: of the table.
-        payload: whole events one behind the other, see `Entry.payload`.
+    Labels are not looked at, see `setl.codec.binlog.columns.labels.lacks_labels`.
 
     Raises:
         UnfitRowsError: the events are damaged, of other kinds, or images lack columns.
     """
-    found = _events(layout, payload)
+    layout = form.layout
+    found = _events(layout, b"".join([payload for _, payload in payloads]))
     window, at, stop = Window(found.data), found.begins, found.stops
     try:
         kinds = window.bytes[at + 4]
@@ -133,7 +84,35 @@ def find_rows(layout: RowLayout, payload: bytes) -> FoundRows:
     _require(~odd, at, "an update lacks an image")
     _refuse_impossible_nulls(layout, window, starts)
     events = np.repeat(np.arange(len(at), dtype=np.int64), counts)
-    return FoundRows(layout, found.data, window, found.given, starts, events, kinds, ends)
+    versions = _versions(found.given, ends, payloads)
+    updated, deleted = _UPDATED[kinds], _DELETED[kinds]
+    values = BinlogColumns(layout, found.data, window, starts)
+    return EventRows(form, found.data, window, starts, values, events, updated, deleted, versions)
+
+
+def _versions(
+    begins: Positions, ends: NDArray[np.uint32], payloads: Sequence[tuple[int, bytes]]
+) -> NDArray[np.int64]:
+    """The version of each event; that of a payload is of its last event.
+
+    Args:
+        begins: where each event begins in all payloads together.
+        ends: of each event where in its file it ends, the lower 32 bits.
+        payloads: each with its version.
+
+    Raises:
+        UnfitRowsError: a payload does not end where an event does.
+    """
+    stops = np.cumsum([len(payload) for _, payload in payloads], dtype=np.int64)
+    bounds = np.append(begins, stops[-1])
+    following = np.searchsorted(bounds, stops)
+    if (bounds[following] != stops).any():
+        raise UnfitRowsError("an event ends too early", int(stops[0]))
+    counts = np.diff(following, prepend=0)
+    given = np.array([version for version, _ in payloads], np.int64)
+    last = ends[following - 1].astype(np.int64)
+    behind = np.repeat(last, counts) - ends.astype(np.int64)
+    return np.repeat(given, counts) - (behind & LOW_32_BITS)
 
 
 class _Events(NamedTuple):

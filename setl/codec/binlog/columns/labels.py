@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from setl.codec.binlog.columns.offsets import ColumnValues
+from setl.codec.binlog.columns.offsets import ColumnOffsets
 from setl.model.change import Value
 from setl.model.labels import LABELLED, of_numbers
 from setl.model.schema import Kind
@@ -15,13 +15,13 @@ from setl.model.schema import Kind
 _MOST_LISTED: Final = 1 << 16  # numbers
 
 
-def label_numbers(values: ColumnValues, column: int) -> NDArray[np.uint64]:
+def label_numbers(values: ColumnOffsets, column: int) -> NDArray[np.uint64]:
     """The numbers of an ENUM's labels, or bits for those of a SET; 0 for a NULL."""
     numbers, null = values.numbers(column), values.nulls.get(column)
     return numbers if null is None else np.where(null, np.uint64(0), numbers)
 
 
-def lacks_labels(values: ColumnValues) -> bool:
+def lacks_labels(values: ColumnOffsets) -> bool:
     """Whether a value of an ENUM or SET is a number that its column has no label for.
 
     It is the one thing for which a row cannot be decoded whose bytes add up.
@@ -41,7 +41,7 @@ def lacks_labels(values: ColumnValues) -> bool:
     return False
 
 
-def distinct_labels(values: ColumnValues, column: int) -> tuple[list[Value], NDArray[np.int64]]:
+def distinct_labels(values: ColumnOffsets, column: int) -> tuple[list[Value], NDArray[np.int64]]:
     """The different values of an ENUM or SET as rows hold them, and of each row which it has.
 
     Raises:

@@ -7,18 +7,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from setl.codec.binlog.columns.offsets import ColumnValues
+from setl.codec.binlog.columns.offsets import ColumnOffsets
 from setl.codec.binlog.tables.table_map import ColumnType
 from setl.codec.binlog.values.value_number import shortest_float
 from setl.model.schema import Kind
 
-WHOLE: Final = frozenset({Kind.INTEGER, Kind.YEAR, Kind.BIT})
-"""Kinds whose values are whole numbers."""
-
 _LARGEST: Final = 8  # bytes, of which int64 does not hold all numbers
 
 
-def whole_numbers(values: ColumnValues, column: int) -> NDArray[Any]:
+def whole_numbers(values: ColumnOffsets, column: int) -> NDArray[Any]:
     """The values of a column of whole numbers, as int64, or as uint64 where they may be larger.
 
     What stands for a NULL is some number below 2**63.
@@ -37,7 +34,7 @@ def whole_numbers(values: ColumnValues, column: int) -> NDArray[Any]:
     return found if null is None else np.where(null, found.dtype.type(0), found)
 
 
-def floating_numbers(values: ColumnValues, column: int) -> NDArray[np.float64]:
+def floating_numbers(values: ColumnOffsets, column: int) -> NDArray[np.float64]:
     """The values of a FLOAT or DOUBLE column; what stands for a NULL is some number."""
     starts, window = values.starts(column), values.window
     if values.layout.columns[column].wire.type != ColumnType.FLOAT:

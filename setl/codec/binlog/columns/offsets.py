@@ -7,9 +7,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from setl.codec.binlog.columns.finding import RowImages
 from setl.codec.binlog.columns.layout import RowLayout
-from setl.codec.binlog.columns.window import Mask, Positions, Window, either
+from setl.codec.columns.window import Mask, Positions, Window, either
 
 _SIGNED: Final = {1: "i1", 2: "<i2", 4: "<i4", 8: "<i8"}  # sizes that processors have
 
@@ -39,8 +38,8 @@ class _Span(NamedTuple):
     stops: Positions | None = None
 
 
-class ColumnValues:
-    """The values of all columns in some images of one table.
+class ColumnOffsets:
+    """Where the values of all columns lie in some images of one table.
 
     Attributes:
         layout: of the table.
@@ -52,11 +51,11 @@ class ColumnValues:
         cached: values that somebody has made already, by the index of their column.
     """
 
-    def __init__(self, images: RowImages, starts: Positions) -> None:
+    def __init__(self, layout: RowLayout, data: bytes, window: Window, starts: Positions) -> None:
         """Go over the images that begin at these positions."""
-        self.layout: RowLayout = images.layout
-        self.data: bytes = images.data
-        self.window: Window = images.window
+        self.layout = layout
+        self.data = data
+        self.window = window
         self.count = len(starts)
         self.cached: dict[int, list[Any]] = {}
         self.nulls: dict[int, Mask] = self._nulls(starts)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -32,7 +30,6 @@ from setl.model.change import Value
 from setl.model.labels import LABELLED
 from setl.model.schema import Kind
 
-DAMAGED: Final = (struct.error, LookupError, ValueError, ArithmeticError, zlib.error)
 """What reading damaged bytes raises."""
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
+from setl.codec.binlog.columns.finding import find_rows
+from setl.codec.binlog.columns.form import BinlogForm, binlog_form
+from setl.codec.binlog.columns.labels import lacks_labels
 from setl.codec.binlog.event import (
     CHECKSUM_BYTES,
     COMPRESSED_ROWS,
@@ -22,11 +25,12 @@ from setl.codec.binlog.event import (
     packed_integer,
 )
 from setl.codec.binlog.inflation import inflated_rows
-from setl.codec.binlog.rows.column_reading import DAMAGED, column_readers
+from setl.codec.binlog.rows.column_reading import column_readers
 from setl.codec.binlog.rows.images import read_image
 from setl.codec.binlog.rows.operation import operation_of
 from setl.codec.binlog.rows.partial_update import partial_images
 from setl.codec.binlog.rows.row_chunks import has_own_position, likely_inserts, records_of
+from setl.codec.binlog.rows.row_estimate import likely_rows
 from setl.codec.binlog.rows.unlogged_columns import (
     LAST_WHOLE,
     logged_columns_only,
@@ -53,7 +57,8 @@ from setl.codec.binlog.tables.row_schema import (
 from setl.codec.binlog.tables.table_map import ColumnType
 from setl.codec.binlog.values.value_number import Reader
 from setl.codec.binlog.values.value_text import piece_reader
-from setl.codec.scanning import RowScanner
+from setl.codec.columns.images import FoundRows, RowForm, UnfitRowsError
+from setl.codec.row_codec import DAMAGED
 from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row, Value, filled
 from setl.model.schema import RowSchema
@@ -165,14 +170,22 @@ class BinlogRowCodec:
         """See `setl.codec.row_codec.RowCodec.schema`; the TABLE_MAP event says it all."""
         return (self._decoders.get(context) or self._learn(context)).shown
 
-    def scanner(
-        self,
-        context: tuple[bytes, ...],  # noqa: ARG002
-        key: Callable[[RowSchema], tuple[int, ...]],  # noqa: ARG002
-        payload: bytes = b"",  # noqa: ARG002
-    ) -> RowScanner | None:
-        """See `setl.codec.row_codec.RowCodec.scanner`; many rows are found by column instead."""
-        return None
+    def row_form(self, payload: bytes, context: tuple[bytes, ...]) -> BinlogForm | None:  # noqa: ARG002
+        """See `setl.codec.row_codec.RowCodec.row_form`."""
+        return binlog_form(context)
+
+    def likely_rows(self, payload: bytes, context: tuple[bytes, ...], size: int) -> float:
+        """See `setl.codec.row_codec.RowCodec.likely_rows`."""
+        return likely_rows(context, payload, size)
+
+    def find_rows(self, form: RowForm, payloads: Sequence[tuple[int, bytes]]) -> FoundRows:
+        """See `setl.codec.row_codec.RowCodec.find_rows`."""
+        if not isinstance(form, BinlogForm):
+            raise TypeError("these rows are no row events")
+        found = find_rows(form, payloads)
+        if lacks_labels(found.values):
+            raise UnfitRowsError("a number has no label in its column", int(found.starts[0]))
+        return found
 
     def _learn(self, context: tuple[bytes, ...]) -> _Decoder:
         table = described_table(context)

@@ -20,7 +20,7 @@ def read_image(readers: Sequence[Reader], data: bytes, at: int) -> tuple[Row, in
         at: where it begins, with a bit for each of these columns that says whether it is NULL.
 
     Raises:
-        ValueError, LookupError, struct.error, zlib.error: see `column_reading.DAMAGED`.
+        ValueError, LookupError, struct.error, zlib.error: see `setl.codec.row_codec.DAMAGED`.
     """
     width = (len(readers) + 7) // 8
     nulls = int.from_bytes(data[at : at + width], "little")

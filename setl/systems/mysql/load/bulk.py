@@ -9,7 +9,7 @@ from typing import Any, Final
 import pymysql
 from pymysql.connections import Connection
 
-from setl.codec.binlog.columns.column_rows import ColumnRows
+from setl.codec.columns.column_rows import ColumnRows
 from setl.errors import DataError
 from setl.model.change import Row
 from setl.systems.mysql.connection import error_number

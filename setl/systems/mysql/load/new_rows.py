@@ -12,7 +12,7 @@ from typing import Final
 
 import pymysql
 
-from setl.codec.binlog.columns.column_rows import ColumnRows
+from setl.codec.columns.column_rows import ColumnRows
 from setl.errors import DataError, TransientError
 from setl.model.change import Row
 from setl.systems.mysql.connection import translate

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from setl.clock import SystemClock
-from setl.codec.binlog.columns.column_rows import ColumnRows
 from setl.codec.charset import in_characters
+from setl.codec.columns.column_rows import ColumnRows
 from setl.errors import DataError
 from setl.load.timings import Timings
 from setl.model.change import Row

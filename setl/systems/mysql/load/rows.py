@@ -12,7 +12,7 @@ import pymysql
 from pymysql.connections import Connection
 
 from setl.bisection import bisect_faults
-from setl.codec.binlog.columns.column_rows import ColumnRows
+from setl.codec.columns.column_rows import ColumnRows
 from setl.errors import CollisionError, DataError, FatalError
 from setl.model.change import Row
 from setl.systems.mysql.connection import error_number, translate

@@ -6,9 +6,10 @@ from random import Random
 
 import pytest
 
-from setl.codec.binlog.columns.column_rows import ColumnRows
-from setl.codec.binlog.columns.finding import UnfitRowsError, find_rows
-from setl.codec.binlog.columns.layout import row_layout
+from setl.codec.binlog.columns.finding import find_rows
+from setl.codec.binlog.columns.form import binlog_form
+from setl.codec.columns.column_rows import ColumnRows
+from setl.codec.columns.images import UnfitRowsError
 from setl.errors import DataError
 from setl.model.schema import Capacity, Kind, RowSchema
 from setl.systems.mysql.load.columns.literals import rendered_columns
@@ -97,7 +98,7 @@ def statement_for(pick, schema, *, odd):
 
 
 def column_rows(table, events):
-    found = find_rows(table.layout, b"".join(events))
+    found = find_rows(table.form, [(0, b"".join(events))])
     return ColumnRows(found, found.starts)
 
 
@@ -215,8 +216,8 @@ def test_the_length_stands_in_front(length):
         + (b"" if text is None else len(text).to_bytes(3, "little") + text)
         for number, text in enumerate([b"a", None, b"x" * length, b"\xc3\xa9", b""])
     ]
-    layout = row_layout(context)
-    assert layout is not None
-    found = find_rows(layout, writer.rows(30, 2, rows))
-    statement = statement_for(Random(1), layout.schema, odd=0)
+    form = binlog_form(context)
+    assert form is not None
+    found = find_rows(form, [(0, writer.rows(30, 2, rows))])
+    statement = statement_for(Random(1), form.schema, odd=0)
     assert compared(statement, ColumnRows(found, found.starts)) == "same"

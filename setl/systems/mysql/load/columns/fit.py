@@ -8,11 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from setl.codec.binlog.columns.column_rows import ColumnRows
-from setl.codec.binlog.columns.fields import UnfitValuesError
-from setl.codec.binlog.columns.moments import micros_of
-from setl.codec.binlog.columns.offsets import ColumnValues
-from setl.codec.binlog.columns.texts import Texts
+from setl.codec.columns.column_rows import ColumnRows
+from setl.codec.columns.fields import UnfitValuesError
+from setl.codec.columns.texts import Texts
+from setl.codec.columns.values import ColumnValues
 from setl.model.schema import Column
 from setl.systems.mysql.values.fit import Guard, Look, Numbers
 
@@ -59,13 +58,13 @@ def _finds(guard: Guard, values: ColumnValues, index: int, texts: Texts | None) 
     if guard.nulls:
         return index in values.nulls
     look, size = guard.look or (None, 0)
+    if look is Look.SCALE:
+        return values.scale(index) > size
     if texts is not None:
         return _finds_text(look, size, values, index, texts)
-    if look is Look.SCALE:
-        return values.layout.columns[index].wire.scale > size
     if look is not Look.FRACTION:
         return True
-    micros = micros_of(values, index)
+    micros = values.micros(index)
     return micros is not None and bool((micros % np.uint32(10 ** (6 - size)) != 0).any())
 
 

@@ -13,13 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from setl.codec.binlog.columns.column_rows import ColumnRows
-from setl.codec.binlog.columns.decoded import TRIMMED, text_of, values_of
-from setl.codec.binlog.columns.fields import Field, UnfitValuesError
-from setl.codec.binlog.columns.last_states import slices
-from setl.codec.binlog.columns.offsets import ColumnValues
-from setl.codec.binlog.columns.texts import Texts, parts_of
-from setl.codec.binlog.columns.window import Mask, Positions
+from setl.codec.columns.column_rows import ColumnRows
+from setl.codec.columns.fields import Field, UnfitValuesError
+from setl.codec.columns.texts import Texts, array_of, parts_of
+from setl.codec.columns.values import MadeText
+from setl.codec.columns.window import Mask, Positions, Window
 from setl.errors import DataError
 from setl.model.schema import Column
 from setl.systems.mysql.load.columns.fit import Fit
@@ -78,14 +76,14 @@ class _Literals(ColumnWriter):
         index: int,
         null: Mask | None,  # noqa: ARG002 - the values say it
     ) -> tuple[Piece, Sequence[Any]]:
-        held = values_of(self._values, index)
+        held = self._values.listed(index)
         return _one_by_one(self._rendered(column, held)), held
 
-    def _made(self, index: int, null: Mask | None) -> Piece:
-        put, size = text_of(self._values.layout.columns[index])
+    def _made(self, text: MadeText, null: Mask | None) -> Piece:
+        put, size, trimmed = text
 
         def fill(field: Field) -> Positions | None:
-            begins = put(self._values, index, field.behind(1))
+            begins = put(field.behind(1))
             field.put(1 + size, "u1", _QUOTE)
             if begins is None:
                 field.put(0, "u1", _QUOTE)
@@ -93,12 +91,12 @@ class _Literals(ColumnWriter):
                 field.put_at(begins, "u1", _QUOTE)
             return _or_null(field, size + 2, begins, null)
 
-        return Slot(size + 2, fill, trimmed=null is not None or put in TRIMMED)
+        return Slot(size + 2, fill, trimmed=null is not None or trimmed)
 
     def _text(self, texts: Texts, null: Mask | None, *, is_bytes: bool) -> Sequence[Piece]:
         if is_bytes:
-            return _enclosed(b"x'", _hexadecimal(self._values, texts), null)
-        return _enclosed(b"'", _escaped(self._values, texts), null)
+            return _enclosed(b"x'", _hexadecimal(self._values.window, texts), null)
+        return _enclosed(b"'", _escaped(self._values.window, texts), null)
 
 
 def _digits(numbers: NDArray[Any], null: Mask | None) -> Texts:
@@ -145,9 +143,9 @@ def _enclosed(front: bytes, texts: Texts, null: Mask | None) -> list[Piece]:
     return [Slot(4, opened, trimmed=True), texts, Slot(1, closed, trimmed=True)]
 
 
-def _escaped(values: ColumnValues, texts: Texts) -> Texts:
+def _escaped(window: Window, texts: Texts) -> Texts:
     """Texts as they stand between quotes; UTF-8 or it is refused later."""
-    array = _array(values, texts)
+    array = array_of(window, texts)
     _, data = parts_of(array)
     raw = data.tobytes()
     if b"'" not in raw and b"\\" not in raw:
@@ -159,13 +157,8 @@ def _escaped(values: ColumnValues, texts: Texts) -> Texts:
     return Texts(data, bounds[:-1], bounds[1:])
 
 
-def _hexadecimal(values: ColumnValues, texts: Texts) -> Texts:
-    offsets, data = parts_of(_array(values, texts))
+def _hexadecimal(window: Window, texts: Texts) -> Texts:
+    offsets, data = parts_of(array_of(window, texts))
     digits = np.frombuffer(data.tobytes().hex().encode(), np.uint8)
     bounds = offsets.astype(np.int64) * 2
     return Texts(digits, bounds[:-1], bounds[1:])
-
-
-def _array(values: ColumnValues, texts: Texts) -> pa.Array:
-    data = values.window.bytes if texts.data is None else texts.data
-    return slices(data, texts.starts, texts.stops)

@@ -15,12 +15,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from setl.codec.binlog.columns.column_rows import ColumnRows
-from setl.codec.binlog.columns.decoded import TRIMMED, listed, text_of
-from setl.codec.binlog.columns.fields import Field, UnfitValuesError
-from setl.codec.binlog.columns.numbers import floating_numbers
-from setl.codec.binlog.columns.texts import Texts
-from setl.codec.binlog.columns.window import Mask, Positions
+from setl.codec.columns.column_rows import ColumnRows
+from setl.codec.columns.fields import Field, UnfitValuesError
+from setl.codec.columns.texts import Texts
+from setl.codec.columns.values import MadeText, listed
+from setl.codec.columns.window import Mask, Positions
 from setl.model.schema import Column
 from setl.systems.mysql.load.columns.fit import Fit
 from setl.systems.mysql.load.columns.pieces import JoinedRows, Piece, Slot
@@ -96,7 +95,7 @@ class _Parameters(ColumnWriter):
     def _by_value(
         self, column: Column, index: int, null: Mask | None
     ) -> tuple[Piece, Sequence[Any]]:
-        numbers = floating_numbers(self._values, index)
+        numbers = self._values.floating(index)
         if null is not None:
             numbers = np.where(null, 0.0, numbers)
         if not np.isfinite(numbers).all():
@@ -110,19 +109,19 @@ class _Parameters(ColumnWriter):
         self._type(DOUBLE)
         return _number_slot("<f8", numbers, null), held
 
-    def _made(self, index: int, null: Mask | None) -> Piece:
-        put, size = text_of(self._values.layout.columns[index])
+    def _made(self, text: MadeText, null: Mask | None) -> Piece:
+        put, size, trimmed = text
         self._type(STRING)
 
         def fill(field: Field) -> Positions | None:
-            begins = put(self._values, index, field.behind(2))
+            begins = put(field.behind(2))
             if begins is None:
                 field.put(0, "<u2", size << 8)
             else:
                 field.put_at(begins, "<u2", ((size - begins) << 8).astype(np.uint16))
             return _with_nulls(field, 2 + size, begins, null)
 
-        return Slot(2 + size, fill, trimmed=null is not None or put in TRIMMED)
+        return Slot(2 + size, fill, trimmed=null is not None or trimmed)
 
     def _text(self, texts: Texts, null: Mask | None, *, is_bytes: bool) -> Sequence[Piece]:
         self._type(BLOB if is_bytes else STRING)

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from setl.codec.binlog.columns.fields import Field, UnfitValuesError
-from setl.codec.binlog.columns.texts import Texts
-from setl.codec.binlog.columns.window import Positions, Window
+from setl.codec.columns.fields import Field, UnfitValuesError
+from setl.codec.columns.texts import Texts
+from setl.codec.columns.window import Positions, Window
 
 _MOST_BYTES: Final = 1 << 30  # positions have 31 bits, and what is taken may be more
 

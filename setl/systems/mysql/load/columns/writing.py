@@ -8,13 +8,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from setl.codec.binlog.columns.column_rows import ColumnRows
-from setl.codec.binlog.columns.decoded import listed
-from setl.codec.binlog.columns.fields import UnfitValuesError
-from setl.codec.binlog.columns.labels import distinct_labels
-from setl.codec.binlog.columns.numbers import WHOLE, whole_numbers
-from setl.codec.binlog.columns.texts import Texts, require_utf8, texts_of
-from setl.codec.binlog.columns.window import Mask
+from setl.codec.columns.column_rows import ColumnRows
+from setl.codec.columns.fields import UnfitValuesError
+from setl.codec.columns.texts import Texts
+from setl.codec.columns.values import WHOLE, MadeText, listed
+from setl.codec.columns.window import Mask
 from setl.model.labels import LABELLED
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.load.columns.fit import Fit, refuse_changed, refuse_found
@@ -46,24 +44,24 @@ class ColumnWriter(ABC):
             raise UnfitValuesError("a value that identifies a row is NULL")
         for i in range(len(self._fit.columns)):
             self._add(i, textual)
-        require_utf8(values, textual)
+        values.require_utf8(textual)
         return joined_rows(values.window, values.count, [*self._pieces, *self._behind()])
 
     def _add(self, i: int, textual: list[int]) -> None:
         fit, values = self._fit, self._values
         column, index = fit.columns[i], self._rows.column(fit.picks[i])
-        kind, guards = values.layout.columns[index].kind, fit.guards.get(i, ())
+        kind, guards = values.kind(index), fit.guards.get(i, ())
         null = values.nulls.get(index)
         self._pieces += self._in_front(i)
         if kind in LABELLED:
-            held, which = distinct_labels(values, index)
+            held, which = values.labels(index)
             numbers = fit.numbers.get(i)
             held = held if numbers is None else numbers.of(held)
             texts = self._rendered(column, held)
             refuse_changed(guards, held)
             self._pieces.append(Choice(texts, which))
         elif kind in WHOLE:
-            found = whole_numbers(values, index)
+            found = values.whole(index)
             if fills_year(column) and (found == 0).any():
                 raise UnfitValuesError("the year 0000 is written as text")
             if guards:
@@ -74,10 +72,10 @@ class ColumnWriter(ABC):
             refuse_changed(guards, held)
             self._pieces.append(pieces)
         else:
-            given = texts_of(values, index) if values.layout.columns[index].size < 0 else None
+            given = values.texts(index)
             refuse_found(guards, values, index, given)
             if given is None:
-                self._pieces.append(self._made(index, null))
+                self._pieces.append(self._made(values.made(index), null))
                 return
             if kind not in BYTES:
                 textual.append(index)
@@ -113,8 +111,8 @@ class ColumnWriter(ABC):
         """
 
     @abstractmethod
-    def _made(self, index: int, null: Mask | None) -> Piece:
-        """Text that is made of values of a fixed size, see `text_of`."""
+    def _made(self, text: MadeText, null: Mask | None) -> Piece:
+        """Text that is made of values."""
 
     @abstractmethod
     def _text(self, texts: Texts, null: Mask | None, *, is_bytes: bool) -> Sequence[Piece]:

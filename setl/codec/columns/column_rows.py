@@ -9,14 +9,10 @@ from typing import Any, Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from setl.codec.binlog.columns.decoded import readers_of, rows_of, values_of
-from setl.codec.binlog.columns.finding import RowImages
-from setl.codec.binlog.columns.labels import distinct_labels
-from setl.codec.binlog.columns.last_states import slices
-from setl.codec.binlog.columns.layout import ColumnLayout, RowLayout, row_layout
-from setl.codec.binlog.columns.offsets import ColumnValues
-from setl.codec.binlog.columns.window import Positions, Window
-from setl.codec.binlog.rows.images import read_image
+from setl.codec.columns.images import RowForm, RowImages
+from setl.codec.columns.texts import slices
+from setl.codec.columns.values import ColumnValues, rows_of
+from setl.codec.columns.window import Positions, Window
 from setl.model.change import Row
 from setl.model.labels import LABELLED
 from setl.model.schema import Kind
@@ -69,22 +65,19 @@ class ColumnRows(Sequence[Row]):
         order = np.array(numbers, np.int64)
         if (np.diff(order) > 0).all():
             return ColumnRows(self.images, self.starts[order], self.picks)
-        return _of_bytes(self.images.layout, *self._own_bytes(order), self.picks)
+        return _of_bytes(self.images.form, *self._own_bytes(order), self.picks)
 
     def joined(self, others: Sequence[ColumnRows]) -> ColumnRows | None:
         """These rows and others behind them; None if they are of another table or form."""
-        layout, every = self.images.layout, [self, *others]
-        alike = all(
-            (rows.images.layout.context, rows.picks) == (layout.context, self.picks)
-            for rows in others
-        )
+        form, every = self.images.form, [self, *others]
+        alike = all((rows.images.form, rows.picks) == (form, self.picks) for rows in others)
         stops = np.cumsum([len(rows.images.data) for rows in every])
         if not alike or stops[-1] > MOST_BYTES:
             return None
         begins = [0, *stops[:-1].tolist()]
         starts = [rows.starts + begin for rows, begin in zip(every, begins, strict=True)]
         data = b"".join([rows.images.data for rows in every])
-        return _of_bytes(layout, data, np.concatenate(starts), self.picks)
+        return _of_bytes(form, data, np.concatenate(starts), self.picks)
 
     def part(self, start: int, stop: int) -> ColumnRows:
         """The rows from one to another."""
@@ -95,32 +88,18 @@ class ColumnRows(Sequence[Row]):
     @cached_property
     def values(self) -> ColumnValues:
         """The values of all of the table's columns; see `column`."""
-        return ColumnValues(self.images, self.starts)
+        return self.images.form.values(self.images, self.starts)
 
     def column(self, index: int) -> int:
         """The index in `values` of a row's value."""
         return index if self.picks is None else self.picks[index]
 
-    def layout(self, index: int) -> ColumnLayout:
-        """How a row's value lies in an image."""
-        return self.images.layout.columns[self.column(index)]
-
     def integers(self, index: int) -> NDArray[np.int64] | NDArray[np.uint64] | None:
         """One value of each row; None if these are no integers, or some are NULL."""
         column, values = self.column(index), self.values
-        if self.layout(index).kind is not Kind.INTEGER or column in values.nulls:
+        if values.kind(column) is not Kind.INTEGER or column in values.nulls:
             return None
-        return values.integers(column)
-
-    def convert(self) -> None:
-        """Make the values that are made of their bytes, and keep them.
-
-        Raises:
-            ValueError, LookupError, struct.error, zlib.error: the bytes of one make no sense.
-        """
-        for index, column in enumerate(self.images.layout.columns):
-            if column.converted:
-                self.values.cached[index] = values_of(self.values, index)
+        return values.whole(column)
 
     def keys(self, indexes: Sequence[int]) -> list[Row]:
         """Some values of each row, read without the others."""
@@ -128,14 +107,14 @@ class ColumnRows(Sequence[Row]):
 
     def values_at(self, index: int) -> list[Any]:
         """One value of each row, read without the others."""
-        return values_of(self.values, self.column(index))
+        return self.values.listed(self.column(index))
 
     def decoded(self) -> list[Row]:
         """All of the rows, decoded."""
         if len(self) < _FEW:
             return list(self._one_by_one(self.starts))
         picks = self.picks
-        every = range(len(self.images.layout.columns))
+        every = range(len(self.images.form.schema.columns))
         return rows_of(self.values, every if picks is None else picks)
 
     @property
@@ -145,10 +124,10 @@ class ColumnRows(Sequence[Row]):
 
     def numbers_of(self, index: int, label: str) -> list[int]:
         """The numbers of the rows that have this label, if their values there are labels."""
-        column = self.column(index)
-        if self.layout(index).kind not in LABELLED:
+        column, values = self.column(index), self.values
+        if values.kind(column) not in LABELLED:
             return []
-        labels, which = distinct_labels(self.values, column)
+        labels, which = values.labels(column)
         found = [n for n, value in enumerate(labels) if value == label]
         numbers: list[int] = np.flatnonzero(np.isin(which, found)).tolist()
         return numbers
@@ -169,10 +148,8 @@ class ColumnRows(Sequence[Row]):
         return iter(self.decoded())
 
     def _one_by_one(self, starts: Positions) -> Iterator[Row]:
-        readers = [reader.read for reader in readers_of(self.images.layout.context)]
-        data, picks = self.images.data, self.picks
-        for at in starts.tolist():
-            row, _ = read_image(readers, data, at)
+        picks = self.picks
+        for row in self.images.form.rows(self.images, starts):
             yield row if picks is None else tuple([row[i] for i in picks])
 
     def __eq__(self, other: object) -> bool:
@@ -193,21 +170,17 @@ class ColumnRows(Sequence[Row]):
 
     def __reduce__(self) -> tuple[Callable[..., ColumnRows], tuple[Any, ...]]:
         data, starts = self._own_bytes()
-        context = self.images.layout.context
-        return _unpickled, (context, data, starts.astype("<u4").tobytes(), self.picks)
+        begins = starts.astype("<u4").tobytes()
+        return _unpickled, (self.images.form, data, begins, self.picks)
 
 
 def _of_bytes(
-    layout: RowLayout, data: bytes, starts: Positions, picks: tuple[int, ...] | None
+    form: RowForm, data: bytes, starts: Positions, picks: tuple[int, ...] | None
 ) -> ColumnRows:
-    return ColumnRows(RowImages(layout, data, Window(data)), starts, picks)
+    return ColumnRows(RowImages(form, data, Window(data)), starts, picks)
 
 
 def _unpickled(
-    context: tuple[bytes, ...], data: bytes, starts: bytes, picks: tuple[int, ...] | None
+    form: RowForm, data: bytes, starts: bytes, picks: tuple[int, ...] | None
 ) -> ColumnRows:
-    layout = row_layout(context)
-    if layout is None:
-        raise TypeError("rows that are columns are of a table that is not")
-    begins = np.frombuffer(starts, "<u4").astype(np.int64)
-    return _of_bytes(layout, data, begins, picks)
+    return _of_bytes(form, data, np.frombuffer(starts, "<u4").astype(np.int64), picks)

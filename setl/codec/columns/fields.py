@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setl.codec.binlog.columns.window import Mask, Positions
+from setl.codec.columns.window import Mask, Positions
 from setl.errors import DataError
 
 

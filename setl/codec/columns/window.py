@@ -34,6 +34,7 @@ class Window:
 
     def __init__(self, payload: bytes) -> None:
         """Look at a copy of the payload with a zero value and some zero bytes behind it."""
+        self.payload = payload
         self.size = len(payload)
         self.bytes: NDArray[np.uint8] = np.frombuffer(
             b"".join((payload, _ZERO, bytes(_LONGEST_NUMBER))), np.uint8

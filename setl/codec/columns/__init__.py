@@ -1,0 +1,1 @@
+"""Rows by column, of whatever format: what is found among them, taken from them and given on."""

@@ -1,0 +1,1 @@
+"""Rows of DTS records of one table, read by column."""
