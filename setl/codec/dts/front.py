@@ -72,17 +72,17 @@ MORE: Final = 0x80
 _LONG: Final = 0x81  # a length with more bytes, or negative
 
 
-def alike_front(data: bytes, begin: int = 0) -> Alike | None:
+def alike_front(data: bytes) -> Alike | None:
     """What the next record's front is compared with; None if this one is unusual."""
-    match = FRONT(data, begin)
-    if match is None or match.start(1) != begin + 1 or match.end(1) <= begin + MIDDLE:
+    match = FRONT(data)
+    if match is None or match.start(1) != 1 or match.end(1) <= MIDDLE:
         return None
     offset = match.end()
     if offset >= len(data) or data[offset] & _LONG:
         return None
-    text = offset + 1 - begin
+    text = offset + 1
     end = text + (data[offset] >> 1)
-    return Alike(data[begin], data[begin + MIDDLE : offset + 1], text, end)
+    return Alike(data[0], data[MIDDLE:text], text, end)
 
 
 class Bare(NamedTuple):

@@ -173,7 +173,7 @@ def numbered(values):
     return [(2**32 - 15 + 10 * n, value) for n, value in enumerate(values)]
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(tables() | streams() | changing_streams(), st.data())
 def test_by_column_is_the_same_or_refused(values, data):
     if not values:
@@ -211,7 +211,7 @@ def values_asked(found):
     return said
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(tables())
 def test_whatever_is_asked_for_is_what_rows_hold(values):
     codec = DtsRowCodec()
