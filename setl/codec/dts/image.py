@@ -114,20 +114,20 @@ class KnownColumn(NamedTuple):
         member: the member that only the branch of its values has, see `BRANCH`; "" if all were
             NULL so far.
         front: the bytes that its values begin with, up to a number.
-        told: the character set or type that its values name, "" if they name none.
+        named: the character set or type that its values name, "" if they name none.
         hinted: whether the column's type number says which kind of date or time it has.
     """
 
     column: Column
     member: str
     front: bytes
-    told: str
+    named: str
     hinted: bool
 
     @property
     def charset(self) -> str:
         """The character set of its text; strings of Avro are UTF-8."""
-        return self.told if self.member == "character" else "utf8mb4"
+        return self.named if self.member == "character" else "utf8mb4"
 
     @property
     def decode(self) -> Callable[[bytes], Value]:
@@ -136,8 +136,8 @@ class KnownColumn(NamedTuple):
         if kind in (Kind.BINARY, Kind.GEOMETRY):
             return bytes
         if self.member == "character":
-            return _decoder(self.told, lenient=True, exact=kind is Kind.TEXT)
-        return _marked_text if self.told in _NUMBERED else bytes.decode
+            return _decoder(self.named, lenient=True, exact=kind is Kind.TEXT)
+        return _marked_text if self.named in _NUMBERED else bytes.decode
 
 
 class ImageColumn:
@@ -157,7 +157,7 @@ class ImageColumn:
         self.form = NO_FORM
         self._forms = 0  # how often that was another one
         self._read: _Read = _unknown
-        self._member = self._told = ""
+        self._member = self._named = ""
 
     def read(self, raw: _Raw) -> Value:
         """A value that is neither NULL nor absent.
@@ -170,7 +170,7 @@ class ImageColumn:
         except LookupError:
             # Another branch than last time, or something more to learn from this one.
             self.column, self._read = self._learn(raw)
-            self._member, self._told = _member(raw), _told(raw)
+            self._member, self._named = _member(raw), _named(raw)
             self.changes += 1
             self.form = NO_FORM
             value = self._read(raw)
@@ -179,7 +179,7 @@ class ImageColumn:
 
     def take_form(self, raw: _Raw) -> None:
         """Expect further values to lie as this one, which was read."""
-        self._told = _told(raw)
+        self._named = _named(raw)
         form = _form(self.column, raw)
         if form != self.form:
             # Where values have no form that lasts, making another one each time would cost more.
@@ -188,9 +188,9 @@ class ImageColumn:
 
     def known(self) -> KnownColumn:
         """What has been learned so far."""
-        member, told = self._member, self._told
-        front = BRANCH.get(member, b"") + (text_bytes(told) if member in _TELLING else b"")
-        return KnownColumn(self.column, member, front, told, _is_moment(self._number))
+        member, named = self._member, self._named
+        front = BRANCH.get(member, b"") + (text_bytes(named) if member in _NAMING else b"")
+        return KnownColumn(self.column, member, front, named, _is_moment(self._number))
 
     def _learn(self, raw: _Raw) -> tuple[Column, _Read]:
         return _BRANCHES[_member(raw)](self.column, self._number, raw)
@@ -208,10 +208,10 @@ def _member(raw: _Raw) -> str:
     raise ValueError(f"no branch of the record schema has the members {', '.join(raw)}")
 
 
-_TELLING: Final = frozenset({"character", "text", "binary", "wkb", "wkt"})
+_NAMING: Final = frozenset({"character", "text", "binary", "wkb", "wkt"})
 
 
-def _told(raw: _Raw) -> str:
+def _named(raw: _Raw) -> str:
     """The character set or type that a value names."""
     return raw.get("charset", raw.get("type", ""))
 
