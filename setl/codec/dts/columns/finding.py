@@ -65,18 +65,20 @@ def _records(
     payloads: Sequence[tuple[int, bytes]],
 ) -> tuple[Positions, Positions, NDArray[np.int64]]:
     """Where each record of all payloads together begins and ends, and its version."""
-    begins, ends, versions = list[Positions](), list[Positions](), list[NDArray[np.int64]]()
+    begins, ends, versions = list[int](), list[int](), list[int]()
     base = 0
+    # Lists, since most payloads may be of few records.
     for version, payload in payloads:
         first, behind, low = run_of(payload)
-        if first and behind[-1] != len(payload):
+        if not first:
+            first, behind, low = [0], [len(payload)], [0]
+        elif behind[-1] != len(payload):
             raise UnfitRowsError("a run of records ends too early", base)
-        offsets = np.array(low or [0], np.int64)
-        begins.append(np.array(first or [0], np.int64) + base)
-        ends.append(np.array(behind or [len(payload)], np.int64) + base)
-        versions.append(version - (offsets[-1] - offsets & LOW_32_BITS))
+        begins += [base + at for at in first]
+        ends += [base + at for at in behind]
+        versions += [version - (low[-1] - offset & LOW_32_BITS) for offset in low]
         base += len(payload)
-    return np.concatenate(begins), np.concatenate(ends), np.concatenate(versions)
+    return np.array(begins), np.array(ends), np.array(versions)
 
 
 class _Records(NamedTuple):
