@@ -82,6 +82,8 @@ def demo(
 
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore the first
         signal.signal(number, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup sets it
+        signal.signal(signal.SIGHUP, _interrupt)
     console = Console(
         highlight=False, record=picture is not None, width=None if sys.stdout.isatty() else 120
     )
@@ -109,7 +111,16 @@ def demo(
 def _interrupt(number: int, _frame: object) -> NoReturn:
     # Once: what follows stops the servers, and a second signal must not cut that short. Not
     # SIG_IGN, which processes that are started from now on would inherit.
-    signal.signal(number, lambda *_: None)
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(each) is _interrupt:
+            signal.signal(each, lambda *_: None)
+    if number == signal.SIGHUP:
+        # The terminal is gone. Each line of progress would raise an error from now on, also in the
+        # middle of stopping what runs.
+        silent = os.open(os.devnull, os.O_WRONLY)
+        for descriptor in (1, 2):
+            os.dup2(silent, descriptor)
+        os.close(silent)
     # Not by print, in the middle of which the signal may have come.
-    os.write(sys.stdout.fileno(), b"\nStopping everything, which takes some seconds.\n")
+    os.write(1, b"\nStopping everything, which takes some seconds.\n")
     raise KeyboardInterrupt

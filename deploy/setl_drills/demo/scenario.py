@@ -151,8 +151,8 @@ class Demonstration:
         cluster, leader = run.world.cluster, run.leader().nid
         survivor = next(nid for nid in cluster.http if nid.startswith("n") and nid != leader)
         run.say(
-            f"watch it in a browser: {cluster.http[survivor]}/. Click a channel; to act, log in"
-            f" with the token {cluster.token}"
+            f"watch it in a browser: {cluster.http[survivor]}/. Click a pipeline for its charts;"
+            f" to act, log in with the token {cluster.token}"
         )
         if not self._options.keep:
             run.say("everything is removed at the end; `setl demo --keep` leaves it running")
@@ -190,7 +190,7 @@ class Demonstration:
 
     def _keep(self, run: DrillRun) -> None:
         world, cluster = run.world, run.world.cluster
-        leader, a = run.leader().nid, world.sites["a"]
+        leader, a, b = run.leader().nid, world.sites["a"], world.sites["b"]
         variables = {"SETL_ZOOKEEPER": cluster.zookeeper}
         for name, site in world.sites.items():
             variables[f"DRILL_{name.upper()}_PORT"] = str(site.port)
@@ -204,22 +204,23 @@ Everything is still running.
 
 In a browser: {cluster.http[leader]}/
   The first page lists what is wrong (a node is dead) and both channels with their lag.
-  Click a channel for its picture and charts. Log in with the token {cluster.token}
-  to start, stop, switch over and verify: choose "{run.channel}", then "Verify".
+  Click a pipeline for its charts. To start, stop, switch over and verify, log in with the token
+  {cluster.token}: click "{run.key("ab")}", then "Verify".
 
 In another terminal:
   export {exports}
-  {cluster.setl} list                  # nodes, pipelines, who leads, lag
-  {cluster.setl} status {run.channel}  # every figure of a channel
-  {cluster.setl} verify {run.channel}  # compare again
-  {self._client()} -h127.0.0.1 -P{a.port} -u{a.user} -p$DRILL_A_PASSWORD {run.schema}   # site a
-                                            # site b: port {world.sites["b"].port}
-  curl {world.stack.elasticsearch_url}/{run.schema}-items/_search?size=1
+  {cluster.setl} list     # nodes, pipelines, who leads, lag
+  {cluster.setl} status {run.channel}    # every figure of a channel
+  {cluster.setl} verify {run.channel}    # compare again
+  {self._client()} -h127.0.0.1 -P{a.port} -u{a.user} -p"$DRILL_A_PASSWORD" {run.schema}    # site a
+  {self._client()} -h127.0.0.1 -P{b.port} -u{b.user} -p"$DRILL_B_PASSWORD" {run.schema}    # site b
+  curl '{world.stack.elasticsearch_url}/{run.schema}-items/_search?size=1'
   curl {cluster.http[leader]}/metrics
 Logs: {self.folder}
 Ctrl-C stops everything.""",
             markup=False,
             highlight=False,
+            soft_wrap=True,  # what is copied from here must not have further line ends
         )
         signal.pause()  # ended by an exception of the signal's handler
 
