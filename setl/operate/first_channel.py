@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from setl.channel.fields.endpoint import SourceConfig
@@ -25,7 +26,8 @@ from setl.channel.reading import resolve_and_parse
 from setl.channel.text.problems import ChannelFileError
 from setl.channel.text.server_url import ServerUrl
 from setl.counting import count
-from setl.errors import ConfigurationError
+from setl.errors import ConfigurationError, TransientError
+from setl.operate.alike_findings import alike, named, statements_of
 from setl.operate.check import check_channel
 from setl.systems.finding import Finding
 from setl.systems.registry import system_of
@@ -118,7 +120,7 @@ def _tables(endpoint: SourceConfig, wanted: ServerUrl) -> list[FirstTable]:
     opened = system_of(endpoint).tables()
     if opened is None:
         raise ConfigurationError(f"{wanted.address} has no tables that can be read")
-    with opened as server:
+    with _naming_what_to_look_for(), opened as server:
         visible = [name for name in server.names() if not is_system(name[0])]
         schemas = list(dict.fromkeys(schema for schema, _ in visible))
         spelt = [_as_the_server_spells(schema, schemas) for schema in wanted.schemas]
@@ -137,6 +139,18 @@ def _tables(endpoint: SourceConfig, wanted: ServerUrl) -> list[FirstTable]:
                     key = []  # the check says why that table cannot be read
                 found.append(FirstTable(schema, table, tuple(key)))
     return found
+
+
+@contextmanager
+def _naming_what_to_look_for() -> Generator[None]:
+    """Whoever types an address may have mistyped it, unlike who runs a channel that worked."""
+    try:
+        yield
+    except TransientError as error:
+        error.hint = error.hint or (
+            "See that a MySQL or MariaDB server listens there, and that this machine may reach it"
+        )
+        raise
 
 
 def _as_the_server_spells(schema: str, schemas: Sequence[str]) -> str:
@@ -185,21 +199,24 @@ def _remarks(file: FirstFile, findings: Sequence[Finding]) -> dict[str, list[Rem
     of_index = {table.to or table.table.lower(): table.name for table in file.mapped}
     names = {table.name for table in file.mapped}
     remarks: dict[str, list[Remark]] = {}
-    for finding in findings:
-        if finding.level in ("error", "warning"):
-            name = finding.location
-            if takes_documents(file.target) and name not in names:
-                name = of_index.get(name, name)
-            if name not in names:
-                name = "target" if ", target " in finding.where else "source"
-            text = f"{finding.level} {finding.id}: {finding.what}"
-            remarks.setdefault(name, []).append(Remark(text, tuple(_hints(file, finding))))
+    for group in alike([f for f in findings if f.level in ("error", "warning")]):
+        finding, title = group[0], group[0].id
+        name = finding.location
+        if takes_documents(file.target) and name not in names:
+            name = of_index.get(name, name)
+        if name not in names or len(group) > 1:
+            name = "target" if ", target " in finding.where else "source"
+        if len(group) > 1:
+            title = f"{finding.code}, {len(group)} times ({named(group)})"
+        text = f"{finding.level} {title}: {finding.what}"
+        remarks.setdefault(name, []).append(Remark(text, tuple(_hints(file, group))))
     return remarks
 
 
-def _hints(file: FirstFile, finding: Finding) -> Iterator[str]:
+def _hints(file: FirstFile, group: Sequence[Finding]) -> Iterator[str]:
     """What to do, without the statements: some are as long as a table's definition."""
+    finding = group[0]
     yield from (hint for hint in finding.hint if not hint.endswith(";"))
-    if finding.statements:
-        number = count(len(finding.statements), "statement")
+    if statements := statements_of(group):
+        number = count(statements, "statement")
         yield f"{number} for {finding.server}: `setl check -o sql {file.channel}.yaml` prints SQL"

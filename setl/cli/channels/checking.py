@@ -19,6 +19,7 @@ from setl.cli.terminal.output import FORMATS, console, print_rows, to_stderr
 from setl.cli.terminal.progress import busy_with_servers
 from setl.counting import count
 from setl.errors import ConfigurationError
+from setl.operate.alike_findings import alike, named, statements_of, where_of
 from setl.systems.finding import Finding
 
 if TYPE_CHECKING:
@@ -247,27 +248,36 @@ def print_findings(out: Console, findings: Sequence[Finding], *, verbose: bool) 
     """Print errors and warnings with their hints; `verbose`: all of it, statements too."""
     from rich.text import Text  # noqa: PLC0415
 
-    for finding in findings:
-        if finding.level in ("ok", "accepted") and not verbose:
-            continue
+    shown = [f for f in findings if verbose or f.level not in ("ok", "accepted")]
+    for group in [[f] for f in shown] if verbose else alike(shown):
+        finding, many = group[0], len(group) > 1
         head = Text(f"{finding.level:<8}", _STYLES[finding.level])
-        text = f"{finding.where}: {finding.what}"
+        text = _one_line(f"{where_of(group)}: ") + finding.what
         if finding.id:
-            out.print(head, finding.id)
+            named_by = f"{finding.code}, {len(group)} times" if many else _one_line(finding.id)
+            out.print(head, named_by)
             out.print(f"{_INDENT}{text}")
         else:
             out.print(head, text)
-        for line in _hints(finding, verbose=verbose):
+        if many:
+            out.print(f"{_INDENT}{_one_line(named(group))} (`setl check -v` shows each)")
+        for line in _hints(group, verbose=verbose):
             out.print(f"{_INDENT}{line}")
 
 
-def _hints(finding: Finding, *, verbose: bool) -> Iterator[str]:
+def _one_line(text: str) -> str:
+    """Text with names in it, which may have line breaks."""
+    return text.replace("\n", "\\n")
+
+
+def _hints(group: Sequence[Finding], *, verbose: bool) -> Iterator[str]:
+    finding = group[0]
     if verbose:
         yield from (f"→ {line}" for line in finding.hint)
         yield from finding.mapping_lines
         return
     yield from (f"→ {line}" for line in finding.hint if not line.endswith(";"))
-    number = len(finding.statements)
+    number = statements_of(group)
     if number:
         there = f" for {finding.server}" if finding.server else ""
         them = "it" if number == 1 else "them"

@@ -146,7 +146,8 @@ _LOGINS: Final = (
 )
 # Of a login: what has to be done so that it is taken, by the number of the refusal.
 _WRONG = (
-    "Correct the password at the server; or in this node's environment, and start the node again"
+    "Correct the password at the server, or the environment variable that the channel file names; a"
+    " node reads its environment when it starts"
 )
 _EXPIRED = "Give the account another password with ALTER USER"
 _LOCKED = "Unlock the account with ALTER USER … ACCOUNT UNLOCK, or FLUSH PRIVILEGES on MariaDB"

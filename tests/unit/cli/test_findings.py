@@ -3,6 +3,7 @@
 import ast
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,34 @@ def test_people_get_what_is_wrong_and_its_hint():
     assert "MariaDB answers" in everything
     assert "→ ALTER TABLE s.t DROP FOREIGN KEY fk;" in everything
     assert summary([RIGHT, RIGHT, CASCADE, RETENTION]) == ("1 to know, 2 right (-v shows all)")
+
+
+def test_what_is_wrong_with_many_tables_is_read_once():
+    missing = [
+        Finding(
+            "error", "the table does not exist", f"ab, target db2:3306, s.{table}",
+            ("CREATE DATABASE s;", f"CREATE TABLE s.{table} (a INT);"),
+            code="no-target-table", location=f"s.{table}", server="db2:3306",
+        )
+        for table in ("a", "b", "c", "d", "e\n", "f", "g")
+    ]  # fmt: skip
+    other = replace(missing[0], hint=("Note: it is InnoDB", *missing[0].hint))
+    assert printed([GRANT, *missing, other, CASCADE], verbose=False).splitlines()[3:] == [
+        "error    no-target-table, 7 times",
+        "         ab, target db2:3306: the table does not exist",
+        "         s.a, s.b, s.c, s.d, s.e\\n and 2 more (`setl check -v` shows each)",
+        "         → 8 statements for db2:3306; `-o sql` prints them",
+        "error    no-target-table@s.a",
+        "         ab, target db2:3306, s.a: the table does not exist",
+        "         → Note: it is InnoDB",
+        "         → 2 statements for db2:3306; `-o sql` prints them",
+        *printed([CASCADE], verbose=False).splitlines(),
+    ]
+    assert printed(missing, verbose=True).count("no-target-table@s.") == 7
+    assert "s.e\\n" in printed(missing[3:5], verbose=False)
+    # What may be accepted is decided for each table.
+    risks = [replace(CASCADE, location=f"s.{n}", where=f"ab, s.{n}") for n in range(5)]
+    assert printed(risks, verbose=False).count("accept: [foreign-key-action@s.") == 5
 
 
 def test_servers_get_a_script_each_with_every_statement_once():
