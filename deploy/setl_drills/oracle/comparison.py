@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +20,15 @@ _SETTINGS: Final = (
     " sql_quote_show_create = 1"
 )
 _SHOWN = 3
+_SPELT_COLLATION: Final = re.compile(
+    r"^(  `((?:[^`]|``)+)` \w+(?:\((?:'(?:[^']|'')*'|[^')])*\))?)"
+    r"(?: CHARACTER SET \w+)?(?: COLLATE \w+)?",
+    re.MULTILINE,
+)
+"""A column's type, and the character set and collation that a server shows behind it, or not."""
+_OPTIONS: Final = re.compile(r"^\) ENGINE=.*", re.MULTILINE)
+_UTF8: Final = re.compile(r"(?<=CHARSET=)utf8\b|(?<=COLLATE=)utf8(?=_)")
+"""What servers call utf8mb3, by their age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +167,33 @@ def _checked(connection: Any, schema: str, table: str) -> str:
 
 def _definition(connection: Any, schema: str, table: str) -> str:
     (row,) = _query(connection, f"SHOW CREATE TABLE {_quoted(schema)}.{_quoted(table)}")
-    # MySQL also shows whether the character set was named, which a collation says anyway.
-    text = re.sub(r"CHARACTER SET \w+ (?=COLLATE)", "", row[1].decode("utf-8", "replace"))
+    found = _query(
+        connection,
+        "SELECT column_name, collation_name FROM information_schema.columns"
+        f" WHERE table_schema = {_literal(schema)} AND table_name = {_literal(table)}",
+    )
+    texts = [[value.decode("utf-8", "replace") for value in pair] for pair in found if pair[1]]
+    return comparable(row[1].decode("utf-8", "replace"), dict(texts))
+
+
+def comparable(text: str, collations: Mapping[str, str]) -> str:
+    """What SHOW CREATE TABLE says, in which equal tables are equal.
+
+    MySQL shows a column's character set and collation also where they are the table's, if the
+    statement has named them; so each column gets its collation, which says its character set.
+
+    Args:
+        text: the statement.
+        collations: of the columns with text, from the catalogue.
+    """
+
+    def spelt(match: re.Match[str]) -> str:
+        collation = collations.get(match[2].replace("``", "`"), "")
+        collation = re.sub(r"^utf8(?=_)", "utf8mb3", collation)
+        return f"{match[1]} COLLATE {collation}" if collation else match[0]
+
+    text = _SPELT_COLLATION.sub(spelt, text)
+    text = _OPTIONS.sub(lambda match: _UTF8.sub("utf8mb3", match[0]), text)
     # The RENAME of an online change takes other tables' foreign keys along; at the target nothing
     # is renamed, as documented.
     text = re.sub(r"REFERENCES `_([^`]+)_(?:old|del)`", r"REFERENCES `\1`", text)
@@ -188,6 +222,10 @@ def _opened(server: DatabaseServer) -> Any:
         connection.close()
         raise
     return connection
+
+
+def _literal(text: str) -> str:
+    return f"_utf8mb4 X'{text.encode().hex()}'"
 
 
 def _quoted(name: str) -> str:
