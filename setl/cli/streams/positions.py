@@ -37,7 +37,7 @@ from setl.systems.registry import system_of
 
 _COLUMNS = (
     "pipeline", "stored_in", "found_in", "resume", "applied", "generation", "rows", "stored_at",
-    "fence_epoch", "latest", "behind", "unit",
+    "latest", "behind", "unit",
 )  # fmt: skip
 _EXIT_UNREACHABLE = 3
 

@@ -346,6 +346,7 @@ def _now(view: PipelineView) -> list[Figure]:
         return []
     lags = [units.duration(figures.get(name)) for name in ("lag_p50", "lag_p99")]
     buffered, room = figures.get("buffered_bytes"), figures.get("buffer_bytes")
+    behind = figures.get("behind")
     return [
         Figure("lag", units.duration(figures.get("lag")), f"p50 {lags[0]}, p99 {lags[1]}"),
         Figure("rows/s", units.rate(figures.get("rows_per_second")), "over the last 10 s"),
@@ -354,10 +355,11 @@ def _now(view: PipelineView) -> list[Figure]:
             units.count(figures.get("pending")),
             f"{units.size(buffered)} of {units.size(room)} buffered" if room else "",
         ),
-        Figure(
-            "behind",
-            units.count(figures.get("behind")),
-            "records to the stream's end",
+        # Not every source counts them: of a binlog nobody knows.
+        *(
+            ()
+            if behind is None
+            else (Figure("behind", units.count(behind), "records to the stream's end"),)
         ),
         # A leader that failed before it has found the checkpoint counts from 0, and knows nothing.
         Figure(
@@ -390,7 +392,7 @@ def _counters(figures: Mapping[str, Any]) -> list[Figure]:
         counted("batches", "batches"),
         counted("loads", "loads", "Spark jobs"),
         counted("rollbacks", "retries"),
-        counted("schema changes passed", "ddl_replicated", str(figures.get("last_ddl") or "")),
+        counted("schema changes replicated", "ddl_replicated", str(figures.get("last_ddl") or "")),
         counted("schema changes ignored", "ddl_ignored"),
         counted("statements skipped", "statements_skipped"),
         Figure(

@@ -13,12 +13,9 @@
 
   // Where nobody points at a chart, its legend has the newest values.
   const lastOf = (plot, of) => plot.data[of][plot.data[of].length - 1];
-  const moment = (at) => (at === null || at === undefined ? "–" : new Date(at * 1000).toLocaleTimeString());
-
-  const clock = (at) => {
-    const time = new Date(at * 1000);
-    return `${String(time.getHours()).padStart(2, "0")}:${String(time.getMinutes()).padStart(2, "0")}`;
-  };
+  // UTC, as all other times of the pages and of logs.
+  const clock = (at, digits = 5) => new Date(at * 1000).toISOString().slice(11, 11 + digits);
+  const moment = (at) => (at === null || at === undefined ? "–" : clock(at, 8));
 
   const options = (element, name) => {
     const text = colour("--muted");
@@ -26,6 +23,7 @@
     return {
       width: element.clientWidth,
       height: 160,
+      tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
       cursor: { sync: { key: "setl" }, points: { size: 6 } },
       legend: { live: true },
       scales: {
