@@ -61,6 +61,7 @@ def main() -> None:
             nodes[nid] = subprocess.Popen([_SETL, "node"], env=own, stdout=log, stderr=log)  # noqa: S603
             stack.callback(nodes[nid].wait, 60)
             stack.callback(nodes[nid].terminate)
+        _wait_until_warm(environment)  # else one of them leads everything
         for channel in _channels(servers):
             _store(folder, channel, servers, environment)
         playwright = stack.enter_context(sync_playwright())
@@ -94,6 +95,17 @@ def _take(browser: Browser, console: str, token: str, leader: subprocess.Popen[b
     page.wait_for_function("() => /at:\\s*\\d/.test(document.body.innerText)")
     page.screenshot(path=FIGURES / "console-pipeline.png")
     _say(f"the pipeline: {time.monotonic() - killed:.0f} s after the kill")
+
+
+def _wait_until_warm(environment: dict[str, str]) -> None:
+    for _ in range(120):
+        listed = subprocess.run(  # noqa: S603
+            [_SETL, "list", "-o", "json"], env=environment, check=False, capture_output=True
+        ).stdout
+        if listed.count(b'"warm": true') == len(("n1", "n2")):
+            return
+        time.sleep(1)
+    raise TimeoutError("the nodes are not warm")
 
 
 def _say(text: str) -> None:

@@ -55,6 +55,7 @@ class Setting:
         pace: float = PACE,
         calm: bool = False,
         prefer: Sequence[str] = (),
+        name: str = "",
     ) -> None:
         """Describe it.
 
@@ -66,10 +67,11 @@ class Setting:
             pace: small transactions a second and site, at the world's full tempo.
             calm: wait until all nodes are warm, since outages will be judged.
             prefer: nodes and relays that lead everything as long as they can.
+            name: of the channel and the schema; "" for one that no other setting has.
         """
         self.world = world
         self.random = random.Random(f"{drill}/{seed}")
-        self.channel = f"{drill}-{seed}-{next(_numbers)}"
+        self.channel = name or f"{drill}-{seed}-{next(_numbers)}"
         self.schema = re.sub(r"\W", "_", self.channel)
         self.search_key = f"{self.channel}-search/as" if search else ""
         self.begins: dict[str, BinlogPosition] = {}

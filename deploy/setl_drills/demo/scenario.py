@@ -96,7 +96,14 @@ class Demonstration:
         with world:
             kind: Any = RelayDrillRun if kafka else DrillRun
             with kind(
-                world, "demo", _SEED, search=True, pace=pace, calm=True, prefer=("n1", "r1")
+                world,
+                "demo",
+                _SEED,
+                search=True,
+                pace=pace,
+                calm=True,
+                prefer=("n1", "r1"),
+                name="demo",
             ) as run:
                 try:
                     result = self._play(run)

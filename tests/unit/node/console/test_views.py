@@ -355,6 +355,9 @@ def test_the_page_of_a_pipeline():
     assert page.load is not None
     assert (page.load.done, page.load.expected, page.load.open) == (10, 40, True)
     assert page.mapping[0].target == "same schema and table"
+    assert "behind" not in {figure.name for figure in page.now}  # nobody counts it of a binlog
+    of_kafka = pipeline_page(view(figures={"behind": 1200}), AB, ())
+    assert {figure.name: figure.value for figure in of_kafka.now}["behind"] == "1,200"
 
 
 def test_tables_are_shown_with_their_defaults():
