@@ -9,7 +9,7 @@
   let plots = [];
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const figure = (value) => (value === null || value === undefined ? "–" : value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 2 : 0 }));
+  const figure = (value) => (value === null || value === undefined ? "–" : value.toLocaleString("en", { maximumFractionDigits: value < 1 ? 3 : value < 10 ? 2 : 0 }));
 
   // Where nobody points at a chart, its legend has the newest values.
   const lastOf = (plot, of) => plot.data[of][plot.data[of].length - 1];
@@ -30,7 +30,7 @@
         x: { time: true, range: () => { const now = Date.now() / 1000; return [now - range, now]; } },
         y: { range: (plot, least, most) => [0, most > 0 ? most * 1.1 : 1] },
       },
-      axes: [{ ...axis, space: 70, values: (plot, ticks) => ticks.map(clock) }, { ...axis, size: 52, values: (plot, ticks) => ticks.map(figure) }],
+      axes: [{ ...axis, space: 70, values: (plot, ticks) => ticks.map((at) => clock(at)) }, { ...axis, size: 52, values: (plot, ticks) => ticks.map(figure) }],
       series: [
         { label: "at", value: (plot, at) => moment(at ?? lastOf(plot, 0)) },
         { label: name, stroke: colour(name === "lag" ? "--n1" : "--n0"), width: 1.75,
