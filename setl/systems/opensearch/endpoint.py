@@ -60,7 +60,8 @@ class OpenSearchEndpoint(ClusterEndpoint):
                 OpenSearchConnection,
             )
         except ModuleNotFoundError as error:
-            raise missing_package("opensearch-py", "opensearch", error) from error
+            extra = "opensearch-aws" if self.aws else "opensearch"
+            raise missing_package("opensearch-py", extra, error) from error
         return OpenSearchConnection(self)
 
 

@@ -213,6 +213,7 @@ def test_a_certificate_has_to_come_from_a_known_authority(tmp_path):
     ("module", "extra", "more"),
     [
         ("opensearchpy", "opensearch", {}),
+        ("opensearchpy", "opensearch-aws", {"aws_region": "eu-central-1"}),  # not one by one
         ("botocore.session", "opensearch-aws", {"aws_region": "eu-central-1"}),
     ],
 )
