@@ -30,7 +30,9 @@ SIZE: Final = {"width": 1180, "height": 900}
 _CHROMIUM: Final = "/usr/bin/chromium"
 _SETL: Final = str(Path(sys.executable).with_name("setl"))
 _STEADY: Final = 60.0
+_NODES: Final = ("n1", "n2")
 _TABLES: Final = ("customers", "orders")
+_LEADERS: Final = {"search/a-to-index": "n2", "shop/a-to-b": "n2", "shop/b-to-a": "n1"}
 
 
 def main() -> None:
@@ -53,8 +55,9 @@ def main() -> None:
             stack.callback(writer.join, 10)
             stack.callback(_STOPPED.set)
             writer.start()
-        nodes, links = {}, {}
-        for nid in ("n1", "n2"):
+        nodes: dict[str, subprocess.Popen[bytes]] = {}
+        links: dict[str, str] = {}
+        for nid in _NODES:
             links[nid] = f"127.0.0.1:{free_port()}"
             log = stack.enter_context((folder / f"{nid}.log").open("wb"))
             own = {**environment, "SETL_NODE_ID": nid, "SETL_HTTP": links[nid]}
@@ -64,6 +67,8 @@ def main() -> None:
         _wait_until_warm(environment)  # else one of them leads everything
         for channel in _channels(servers):
             _store(folder, channel, servers, environment)
+        for pipeline, nid in _LEADERS.items():  # a start may take the node that is warm first
+            _hand_over(pipeline, nid, environment)
         playwright = stack.enter_context(sync_playwright())
         browser = playwright.chromium.launch(
             executable_path=_CHROMIUM, args=["--headless", "--no-sandbox", "--disable-gpu"]
@@ -102,10 +107,20 @@ def _wait_until_warm(environment: dict[str, str]) -> None:
         listed = subprocess.run(  # noqa: S603
             [_SETL, "list", "-o", "json"], env=environment, check=False, capture_output=True
         ).stdout
-        if listed.count(b'"warm": true') == len(("n1", "n2")):
+        if listed.count(b'"warm": true') == len(_NODES):
             return
         time.sleep(1)
     raise TimeoutError("the nodes are not warm")
+
+
+def _hand_over(pipeline: str, nid: str, environment: dict[str, str]) -> None:
+    listed = subprocess.run(  # noqa: S603
+        [_SETL, "list", "-o", "json"], env=environment, check=True, capture_output=True
+    ).stdout
+    rows: list[dict[str, Any]] = json.loads(listed)[0]["pipelines"]
+    if all((row["pipeline"], row["leader"]) != (pipeline, nid) for row in rows):
+        command = [_SETL, "switchover", pipeline, "--to", nid, "--yes"]
+        subprocess.run(command, env=environment, check=True)  # noqa: S603
 
 
 def _say(text: str) -> None:
@@ -159,15 +174,15 @@ def _channels(servers: Stack) -> list[dict[str, Any]]:
     )  # fmt: skip
     index = {"type": "elasticsearch", "hosts": [servers.elasticsearch_url]}
 
-    def pipeline(name: str, source: Any, target: Any, node: str) -> dict[str, Any]:
+    def pipeline(name: str, source: Any, target: Any) -> dict[str, Any]:
         ends = {"source": {**source, "start": "latest"}, "target": target, "tables": tables}
-        return {"name": name, **ends, "nodes": {"prefer": [node]}}
+        return {"name": name, **ends}
 
     return [
-        {"channel": "search", "pipelines": [pipeline("a-to-index", a, index, "n2")]},
+        {"channel": "search", "pipelines": [pipeline("a-to-index", a, index)]},
         {
             "channel": "shop",
-            "pipelines": [pipeline("a-to-b", a, b, "n2"), pipeline("b-to-a", b, a, "n1")],
+            "pipelines": [pipeline("a-to-b", a, b), pipeline("b-to-a", b, a)],
         },
     ]
 

@@ -21,6 +21,10 @@ FREE_GATE = "free gate"
 _MOST_BYTES = 400_000  # of keys; as JSON they are larger
 
 
+_NAMED = 5
+"""Tables that a request names where people read it."""
+
+
 class RequestState(Enum):
     """What becomes of a request."""
 
@@ -91,8 +95,12 @@ class LoadRequest:
 
     @property
     def what(self) -> str:
-        """What is to be read, for people."""
-        tables = ", ".join(self.tables or self.entries) or "all tables"
+        """What is to be read, for people: of many tables, the first."""
+        # An entry that writes to tables of the same name ends with its arrow.
+        named = self.tables or tuple(entry.removesuffix(" ->") for entry in self.entries)
+        tables = ", ".join(named[:_NAMED]) or "all tables"
+        if more := len(named[_NAMED:]):
+            tables += f" and {more} more"
         if keys := self.keys_before or len(self.keys):
             return f"{count(keys, 'key')} of {tables}"
         return f"{tables} where {self.where}" if self.where else tables
