@@ -156,7 +156,7 @@ class Acting:
         try:
             return await self._looks.run(lambda: look(context, asked.on, form))
         except (ArbiterError, SetlError) as error:
-            session.note("error", str(error))
+            session.note("error", self._what_came(error, begun=False))
             return None
 
     async def do(self, session: Session, asked: Asked, form: Mapping[str, str]) -> None:
@@ -191,19 +191,32 @@ class Acting:
     def _acting(
         self, session: Session, asked: Asked, context: ActionContext, form: Mapping[str, str]
     ) -> None:
+        begun = False
         try:
             with recorded(
                 self._arbiter, context.requester, asked.what, asked.on, self._clock.now
             ) as entry:
+                begun = True
                 entry.outcome = asked.action.act(context, asked.on, form)
         except (ArbiterError, SetlError) as error:
-            session.note("error", str(error))
+            session.note("error", self._what_came(error, begun=begun))
             return
         except Exception as error:  # noqa: BLE001 - a defect; whoever asked has to know
             _log.exception("action failed unexpectedly", extra=fields(what=asked.what, on=asked.on))
             session.note("error", f"unexpected {type(error).__name__}; the node's log says more")
             return
         session.note("done", entry.outcome)
+
+    def _what_came(self, error: ArbiterError | SetlError, *, begun: bool) -> str:
+        """An error, and what it leaves undone if that cannot be seen from it."""
+        if not isinstance(error, Unreachable) or self._leaving.is_set():
+            return str(error)
+        if not begun:
+            return f"Nothing was done: no answer of ZooKeeper ({error}). Try again once it answers"
+        return (
+            f"No answer of ZooKeeper ({error}), so nobody knows whether it was done. Look again"
+            " once it answers"
+        )
 
     def _working_long(
         self, session: Session, asked: Asked, context: ActionContext, form: Mapping[str, str]

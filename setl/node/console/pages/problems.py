@@ -120,7 +120,7 @@ def of_contact(contact: str) -> Iterator[Problem]:
         yield Problem(
             "error",
             "this node",
-            f"contact with ZooKeeper is {contact}; what is shown of the cluster may be old",
+            f"its contact with ZooKeeper is {contact}; what is shown of the cluster may be old",
             "See whether ZooKeeper answers from this machine",
             docs=f"{_GUIDE}zookeeper-away",
         )

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from arbiter.balancing import Move
+from arbiter.errors import Unreachable
 from arbiter.values import ChannelState
 from setl.alarms.asking import silences_at
 from setl.alarms.judgement import AlarmKey
@@ -108,6 +109,27 @@ def test_a_pipeline_is_moved_to_the_position_that_was_shown(node, anna, movable)
     assert outcomes(node) == [
         ("position reset", "shop/there", "shop/there: moved to b.000002:99, generation 2")
     ]
+
+
+# -- without ZooKeeper ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("part", "method", "said"),
+    [
+        ("actions", "add", "Nothing was done: no answer of ZooKeeper (gone). Try again"),
+        ("channels", "set_state", "No answer of ZooKeeper (gone), so nobody knows whether it was"),
+    ],
+)
+def test_an_action_without_an_answer_says_whether_it_was_done(
+    node, anna, monkeypatch, part, method, said
+):
+    def silent(*_):
+        raise Unreachable("gone")
+
+    monkeypatch.setattr(type(getattr(node.arbiter, part)), method, silent)
+    anna.do("pause", "shop")
+    assert said in anna.get("/console/channels/shop").body.decode()
 
 
 # -- loads ------------------------------------------------------------------------------------
