@@ -88,10 +88,12 @@ def _take(browser: Browser, console: str, token: str, leader: subprocess.Popen[b
     time.sleep(_STEADY)
     leader.kill()
     killed = time.monotonic()
-    page.wait_for_function("() => document.body.innerText.split('has no leader').length > 1")
+    page.wait_for_function("() => document.body.innerText.includes('does not answer')")
     page.screenshot(path=FIGURES / "console-overview.png")
-    _say(f"no leader: {time.monotonic() - killed:.0f} s after the kill")
-    page.wait_for_function("() => !document.body.innerText.includes('has no leader')")
+    _say(f"no answer: {time.monotonic() - killed:.0f} s after the kill")
+    page.wait_for_function(
+        "() => document.querySelectorAll('#t-pipelines .state.good').length === 3"
+    )
     _say(f"led again: {time.monotonic() - killed:.0f} s after the kill")
     time.sleep(_STEADY)
     page = _logged_in(browser, console, token, "dark").new_page()

@@ -70,7 +70,8 @@ def demo(
     Starts ZooKeeper, two database servers, Elasticsearch and two nodes on free ports of
     127.0.0.1. Both sites write; the active node is killed in the middle of a large transaction;
     in the end, all tables and documents are compared. Takes about two minutes. Ctrl-C and SIGTERM
-    stop and remove everything. Exit status 0: all is equal, and nothing has echoed; else 1.
+    stop and remove everything. Exit status 0: all is equal, and nothing has echoed; 1: not so;
+    2: something is missing for it.
     """
     require_embedded("demo clusters")
     # They import Spark and all of setl, which takes seconds that help need not wait.
@@ -104,7 +105,8 @@ def demo(
     if record is not None:
         record.write_text(json.dumps(result.to_json(), indent=2, default=str) + "\n")
     if not result.passed:
-        raise click.ClickException(f"not equal; logs are in {demonstration.folder}")
+        click.echo(f"Error: not equal; logs are in {demonstration.folder}", err=True)
+        sys.exit(1)
     shutil.rmtree(demonstration.folder, ignore_errors=True)
 
 

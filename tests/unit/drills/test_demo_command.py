@@ -2,9 +2,14 @@
 
 import os
 import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+from setl.cli.main import run
+from setl_drills.demo import scenario
+from setl_drills.drill import DrillResult
 
 DEMO = """
 import sys, time
@@ -28,6 +33,24 @@ scenario.Demonstration = Demonstration
 from setl_drills.demo.command import demo
 demo()
 """
+
+
+def test_what_is_not_equal_ends_with_status_1_as_the_help_says(monkeypatch, tmp_path):
+    class Unequal:
+        folder = tmp_path
+
+        def __init__(self, *_):
+            pass
+
+        def run(self):
+            result = DrillResult("demo", 1)
+            result.problems.append("a row is missing")
+            return result
+
+    monkeypatch.setattr(scenario, "Demonstration", Unequal)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    assert run(["demo"]) == 1
+    assert tmp_path.exists()  # it has the logs
 
 
 def test_a_closed_terminal_stops_and_removes_everything(tmp_path: Path):
