@@ -29,7 +29,7 @@ FIGURES: Final = Path(__file__).parent / "pages" / "figures"
 SIZE: Final = {"width": 1180, "height": 900}
 _CHROMIUM: Final = "/usr/bin/chromium"
 _SETL: Final = str(Path(sys.executable).with_name("setl"))
-_STEADY: Final = 60.0
+_STEADY: Final = 50.0
 _NODES: Final = ("n1", "n2")
 _TABLES: Final = ("customers", "orders")
 _LEADERS: Final = {"search/a-to-index": "n2", "shop/a-to-b": "n2", "shop/b-to-a": "n1"}
@@ -99,7 +99,8 @@ def _take(browser: Browser, console: str, token: str, leader: subprocess.Popen[b
     page = _logged_in(browser, console, token, "dark").new_page()
     page.goto(f"{console}/console/pipelines/shop/a-to-b")
     page.wait_for_selector('#live[data-state="live"]')
-    page.wait_for_function("() => /at:\\s*\\d/.test(document.body.innerText)")
+    drawn = "() => /[0-9]/.test(document.querySelector('.u-legend')?.innerText)"
+    page.wait_for_function(drawn)
     page.screenshot(path=FIGURES / "console-pipeline.png")
     _say(f"the pipeline: {time.monotonic() - killed:.0f} s after the kill")
 
