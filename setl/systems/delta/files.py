@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 FILE_BYTES: Final = 128 << 20
 """Arrow bytes of rows above which a further file is begun; compressed it is a part of that."""
 
+_OF_FILES: Final = frozenset({"path", "size_bytes", "num_records"})
 _DESCRIBED: Final = 32  # columns of which the log says something, as Delta has it by default
 _ARROW_LEVEL: Final = "zstd"
 
@@ -44,27 +45,32 @@ class DataFile(NamedTuple):
         path: as the log has it.
         size: its bytes.
         rows: how many it has, None if the log does not say.
-        least: the least values of its columns, as far as the log says them.
+        least: the least values of its integer columns, as far as the log says them.
         greatest: the greatest ones.
     """
 
     path: str
     size: int
     rows: int | None
-    least: dict[str, Any]
-    greatest: dict[str, Any]
+    least: dict[str, int | None]
+    greatest: dict[str, int | None]
 
     def may_have(self, column: str, least: int, greatest: int) -> bool:
         """Whether any value of an integer column may lie between these."""
         low, high = self.least.get(column), self.greatest.get(column)
-        return not (isinstance(low, int) and isinstance(high, int)) or (
-            low <= greatest and high >= least
-        )
+        return low is None or high is None or (low <= greatest and high >= least)
 
 
 def files_of(table: DeltaTable) -> list[DataFile]:
     """The files of a table."""
-    found = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    described = pa.table(table.get_add_actions(flatten=True))
+    # Nothing but integers: Python has no value for some moments of others, as of the year 0.
+    wanted = [
+        each.name
+        for each in described.schema
+        if each.name in _OF_FILES
+        or (each.name.startswith(("min.", "max.")) and pa.types.is_signed_integer(each.type))
+    ]
     return [
         DataFile(
             str(one["path"]),
@@ -73,7 +79,7 @@ def files_of(table: DeltaTable) -> list[DataFile]:
             {name[4:]: value for name, value in one.items() if name.startswith("min.")},
             {name[4:]: value for name, value in one.items() if name.startswith("max.")},
         )
-        for one in found
+        for one in described.select(wanted).to_pylist()
     ]
 
 

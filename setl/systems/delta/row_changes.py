@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import Row, TargetChanges
@@ -114,7 +115,7 @@ def _rows(
             fault = error_of(column, row[i], field.type)
             raise fault.at(key=_shown(tuple(row[k] for k in part.key))) from None
         if made.null_count and (of_key or not field.nullable):
-            row = part.upserts[made.to_pylist().index(None)]
+            row = part.upserts[pc.index(made.is_null(), pa.scalar(True)).as_py()]
             key = _shown(tuple(row[k] for k in part.key))
             if of_key:
                 raise DataError(f"the key column {column.name} is NULL", hint=_NULL, key=key)

@@ -49,7 +49,7 @@ def key_of(kind, number):
             "decimal": f"1234567890123456789012345678.{number:010}",
             "text": f"{'Z' * 60}{chr(65 + number % 60)}{number // 60}",
             "bytes": bytes([255] * (number % 40)) + bytes([number % 256]),
-            "date": f"{(1, 1000, 9999)[number % 3]:04}-01-{number % 28 + 1:02}",
+            "date": f"{(0, 1000, 9999)[number % 3]:04}-01-{number % 28 + 1:02}",
             "moment": f"2026-01-01 00:00:00.{number:06}",
         }[kind],
     )
@@ -184,6 +184,9 @@ def test_rows_that_cannot_be_told_apart_are_refused(tmp_path):
         target.apply(changes(columns, (0, 1), [(1.0, "x")], keyless=True))
     with pytest.raises(DataError, match="is NULL"):
         target.apply(changes(columns, (1,), [(1.0, None)]))
+    day = (Column("id", Kind.DATE), NAME)
+    with pytest.raises(DataError, match="is NULL"):
+        Target(tmp_path / "days", day).apply(changes(day, (0,), [("0000-01-01", "a"), (None, "b")]))
 
 
 def test_a_column_that_does_not_hold_the_values_is_named(tmp_path):
