@@ -280,14 +280,25 @@ TYPES = frozenset(
 )
 """What stands as `type` of a source or a target."""
 
-_OF_DOCUMENTS = frozenset(
-    get_args(form.model_fields["type"].annotation)[0] for form in TARGETS if form.holds_documents
-)
+_BY_TYPE = {get_args(form.model_fields["type"].annotation)[0]: form for form in TARGETS}
 
 
 def takes_documents(target: Raw) -> bool:
     """Whether rows become documents in a target, as it stands in a channel file."""
-    return str(target.get("type")) in _OF_DOCUMENTS
+    form = _BY_TYPE.get(str(target.get("type")))
+    return form is not None and form.holds_documents
+
+
+def takes_rows(target: Raw) -> bool:
+    """Whether rows stay rows of tables in a target, as it stands in a channel file."""
+    form = _BY_TYPE.get(str(target.get("type")))
+    return form is not None and not form.holds_documents and not form.is_log
+
+
+def stores_checkpoints(target: Raw) -> bool:
+    """Whether a target can keep a checkpoint; True where its type is not known."""
+    form = _BY_TYPE.get(str(target.get("type")))
+    return form is None or form.stores_checkpoints
 
 
 if TYPE_CHECKING:

@@ -18,6 +18,12 @@ def address(end: Raw) -> str:
     return f"{str(end.get('host')).lower()}:{end.get('port', 3306)}"
 
 
+def tables_address(target: Raw) -> str:
+    """Where the tables of a target are: its server, or its folder as it is written."""
+    path = target.get("path")
+    return address(target) if path is None else str(path).rstrip("/")
+
+
 def topic_of(end: Raw) -> Topic:
     """The topic of a subscription, or of a relay's target."""
     return frozenset(map(str, items(end.get("brokers")))), str(end.get("topic"))

@@ -11,14 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from setl.channel.fields.endpoints import takes_documents
+from setl.channel.fields.endpoints import takes_documents, takes_rows
 from setl.channel.names.overlaps import names_overlap, overlap, reached, written_tables
 from setl.channel.names.patterns import (
     PatternError,
     TablePattern,
     parse_index_target,
 )
-from setl.channel.relations.addresses import Topic, address, relayed_topics, server_read, topic_of
+from setl.channel.relations.addresses import (
+    Topic,
+    relayed_topics,
+    server_read,
+    tables_address,
+    topic_of,
+)
 from setl.channel.text.raw import Raw, items, part, pattern_of
 
 
@@ -84,7 +90,7 @@ def _ways(definition: Raw, topics: Mapping[Topic, str]) -> Iterator[_Way]:
     for pipeline in map(part, items(definition.get("pipelines"))):
         source, target = part(pipeline.get("source")), part(pipeline.get("target"))
         into_index = takes_documents(target)
-        if not into_index and target.get("type") != "mysql":
+        if not into_index and not takes_rows(target):
             continue
         for number, table in enumerate(map(part, items(pipeline.get("tables")))):
             reads = pattern_of(table)
@@ -96,7 +102,7 @@ def _ways(definition: Raw, topics: Mapping[Topic, str]) -> Iterator[_Way]:
                 server_read(source, topics) or topic_of(source),
                 reads,
                 into_index,
-                _hosts(target) if into_index else frozenset({address(target)}),
+                _hosts(target) if into_index else frozenset({tables_address(target)}),
                 _index_names(table, reads)
                 if into_index
                 else written_tables(reads, table.get("to")),

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from setl.channel.fields.endpoints import takes_rows
 from setl.channel.names.overlaps import overlap
 from setl.channel.names.patterns import PatternError, TablePattern, parse_table_target
 from setl.channel.text.problems import Path
@@ -66,7 +67,7 @@ def _entry(number: int, table: Raw, target: Raw) -> _Entry | None:
     pattern, group = pattern_of(table), table.get("group")
     if pattern is None or not isinstance(group, str | None):
         return None
-    into = _only_target(pattern, table.get("to")) if target.get("type") == "mysql" else None
+    into = _only_target(pattern, table.get("to")) if takes_rows(target) else None
     return _Entry(number, pattern, group, into)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from setl.channel.fields.endpoints import takes_documents
+from setl.channel.fields.endpoints import takes_documents, takes_rows
 from setl.channel.names.document_ids import IdTemplate, IdTemplateError, parse_id
 from setl.channel.names.patterns import (
     PatternError,
@@ -62,7 +62,7 @@ def repeated_sources(tables: Sequence[Raw]) -> Iterator[tuple[Path, str]]:
 
 def wrong_documents(tables: Sequence[Raw], target: Raw) -> Iterator[tuple[Path, str]]:
     """What is wrong with documents: keys that need an index, and tables that share one."""
-    if target.get("type") == "mysql":
+    if takes_rows(target):
         for i, table in enumerate(tables):
             for key in (key for key in _OF_DOCUMENTS if table.get(key) is not None):
                 yield (
@@ -116,7 +116,7 @@ def _apart(one: IdTemplate | None, other: IdTemplate | None) -> bool:
 
 def _retains_name(pattern: TablePattern, to: str | None, target: Raw) -> bool:
     """Whether rows go to a table of the same name; PatternError if `to` is malformed."""
-    of_tables = target.get("type") == "mysql"
+    of_tables = takes_rows(target)
     if to is None:
         return of_tables
     if takes_documents(target):

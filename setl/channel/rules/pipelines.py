@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from posixpath import isabs
 
-from setl.channel.fields.endpoints import takes_documents
+from setl.channel.fields.endpoints import stores_checkpoints, takes_documents
 from setl.channel.text.problems import Path
 from setl.channel.text.raw import Raw, part
 from setl.channel.text.references import has_reference
@@ -26,6 +26,8 @@ def wrong_checkpoint(raw: Raw, source: Raw, target: Raw) -> Iterator[tuple[Path,
     path: Path = ("checkpoint",)
     if store == "target" and takes_documents(target):
         yield path, "cannot be `target` where rows become documents; leave it out"
+    elif store == "target" and kind != "kafka" and not stores_checkpoints(target):
+        yield path, f"cannot be `target`: one of type {kind} keeps no checkpoint; leave it out"
     if kind == "kafka" and store not in {None, "zookeeper"}:
         yield path, "is stored in ZooKeeper for a relay; leave it out"
     elif store == "kafka":

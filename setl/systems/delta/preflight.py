@@ -72,12 +72,6 @@ def _check_route(
             code="column-name",
         )
     _check_key(table.schema, route, report)
-    if route.no_dates_as_null:
-        report.error(
-            "`zero_dates` of a table means nothing to Delta tables",
-            "Write it in `target`, for all tables",
-            code="zero-dates",
-        )
     folder = location.of_table(route.target)
     there = folder.open()
     if there is None:

@@ -9,13 +9,14 @@ from setl.channel.text.references import literal_secrets, without_secrets
 S3 = {"aws_access_key_id": "key", "aws_secret_access_key": "hush", "aws_region": "eu"}
 
 
-def channel(**options):
+def channel(table=None, more=None, **options):
     source = {"type": "mysql", "host": "db", "user": "u"}
     pipeline = {
         "name": "p",
         "source": source,
         "target": {"type": "delta", **options},
-        "tables": [{"from": "shop.orders"}],
+        "tables": table or [{"from": "shop.orders"}],
+        **(more or {}),
     }
     return {"channel": "c", "pipelines": [pipeline]}
 
@@ -45,6 +46,27 @@ def test_a_folder_and_a_bucket():
 def test_what_is_wrong_is_said(options, error):
     with pytest.raises(ChannelFileError) as refused:
         target(**options)
+    assert error in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("tables", "more", "error"),
+    [
+        ([{"from": "a.b", "id": "{c}"}], {}, "tables[0].id: only means something for a target of"),
+        ([{"from": "a.b", "zero_dates": "as_null"}], {}, "tables[0].zero_dates: only means"),
+        ([{"from": "a.b"}], {"checkpoint": "target"}, "checkpoint: cannot be `target`"),
+        ([{"from": "a.b", "to": "a.b.c"}], {}, "tables[0].to: "),
+        (
+            [{"from": "a.b", "group": "x", "to": "a.d"}, {"from": "a.c", "to": "a.d"}],
+            {},
+            "tables[1]: brings rows into a.d as tables[0] does",
+        ),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_tables_are_as_those_of_a_server(tables, more, error):
+    with pytest.raises(ChannelFileError) as refused:
+        parse_channel(channel(tables, more, path="/lake"))
     assert error in str(refused.value)
 
 
