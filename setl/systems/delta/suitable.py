@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from setl.errors import ConfigurationError
@@ -10,9 +11,12 @@ from setl.systems.delta.location import Folder
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-_FEATURES: Final = frozenset({"timestampNtz", "appendOnly", "invariants"})
-"""Features that a table may have. The others ask something of each writer; of these, the first
-says no more than that there is such a type, and the others need a property or a rule to act."""
+_FEATURES: Final = frozenset({"timestampNtz", "variantType", "appendOnly", "invariants"})
+"""Features that a table may have. The others ask something of each writer; of these, the first two
+say no more than that there is such a type, and the others need a property or a rule to act. delta-rs
+adds all of them when it sets any property of a table that has one feature already."""
+
+_VARIANT: Final = re.compile(r'"(type|elementType|keyType|valueType)":"variant"')
 
 _ACTING: Final = {
     "delta.appendOnly": "rows of it cannot be replaced",
@@ -39,7 +43,10 @@ def why_unsuitable(table: DeltaTable) -> str:
         return f"its protocol asks for a writer of version {protocol.min_writer_version}"
     if others := sorted(features - _FEATURES):
         return f"it has the features {', '.join(others)}"
-    for column in table.schema().fields:
+    schema = table.schema()
+    if _VARIANT.search(schema.to_json()):
+        return "it has values of the type variant"
+    for column in schema.fields:
         if "delta.invariants" in column.metadata or "delta.generationExpression" in column.metadata:
             return f"its column {column.name} has a rule"
     return ""

@@ -222,6 +222,22 @@ def test_tables_that_ask_more_of_a_writer_are_refused(tmp_path, options, why):
         DeltaSinkSettings(location).make_sink().apply(ticket, [changes(columns, (0,), [(1, "a")])])
 
 
+def test_a_property_that_somebody_sets_stops_nothing(tmp_path):
+    """delta-rs gives the table features then, which say only that it may have certain types."""
+    columns = (Column("id", Kind.INTEGER), Column("at", Kind.DATETIME))
+    target = Target(tmp_path, columns)
+    table = DeltaTable(target.folder.uri)
+    table.alter.set_table_properties({"delta.logRetentionDuration": "interval 3 days"})
+    assert "variantType" in DeltaTable(target.folder.uri).protocol().writer_features
+    target.apply(changes(columns, (0,), [(1, "2026-01-01 00:00:00.000000")]))
+    assert len(target.rows()) == 1
+    for log in (tmp_path / "s/t/_delta_log").iterdir():
+        text = log.read_text().replace("timestamp_ntz", "variant")
+        log.write_text(text)
+    with pytest.raises(ConfigurationError, match="values of the type variant"):
+        target.apply(changes(columns[:1], (0,), [(1,)]))
+
+
 def test_columns_are_made_as_wide_as_they_have_to_be():
     def made(kind, *args, named="", length=0, **more):
         capacity = Capacity(named, length) if named else None
