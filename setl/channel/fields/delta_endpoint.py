@@ -27,6 +27,8 @@ class DeltaTarget(TargetConfig):
 
     system: ClassVar[str] = "setl.systems.delta.target_system:DeltaTargetSystem"
 
+    stores_fence: ClassVar[bool] = True
+
     type: Literal["delta"] = Field(description="Delta tables.")
     path: Text = Field(
         description="Folder of the tables, which all nodes and Spark's executors reach, or"

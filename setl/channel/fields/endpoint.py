@@ -96,12 +96,14 @@ class TargetConfig(StrictModel):
         system: ``module:function`` that makes the `setl.systems.port.TargetSystem` of it.
         holds_documents: whether rows become documents of an index, which has no schema above it.
         stores_checkpoints: whether it can keep a checkpoint beside its rows.
+        stores_fence: whether it has its fence beside its rows, so that both are set back together.
         is_log: whether it takes the changes themselves, from a relay, and no rows.
     """
 
     system: ClassVar[str]
     holds_documents: ClassVar[bool] = False
     stores_checkpoints: ClassVar[bool] = False
+    stores_fence: ClassVar[bool] = False
     is_log: ClassVar[bool] = False
 
     @property

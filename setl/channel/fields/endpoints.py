@@ -139,6 +139,7 @@ class MysqlTarget(TargetConfig):
 
     system: ClassVar[str] = "setl.systems.mysql.target_system:MysqlTargetSystem"
     stores_checkpoints: ClassVar[bool] = True
+    stores_fence: ClassVar[bool] = True
 
     type: Literal["mysql"] = Field(description="MySQL or MariaDB.")
     host: Host = Field(description="Host name or address.")

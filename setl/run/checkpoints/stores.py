@@ -108,7 +108,7 @@ def fence_for_run(pipeline: Pipeline, leadership: Leadership, arbiter: Arbiter) 
     """What keeps former leaders out of the target; looks at whether it fits the checkpoint."""
     target, key = system_of(pipeline.target), leadership.key
     fence = target.fence(key)
-    if stored_in(pipeline) == "target" or not pipeline.target.stores_checkpoints:
+    if stored_in(pipeline) == "target" or not pipeline.target.stores_fence:
         return fence
     return ComparedFence(
         fence,
