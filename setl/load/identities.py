@@ -35,9 +35,9 @@ class Identity(NamedTuple):
 
 @runtime_checkable
 class IdentifiedTarget(Protocol):
-    """A target that makes a table or index by itself when rows come for one that is gone.
+    """A target in which somebody may put another table or index in the place of one, unnoticed.
 
-    A `TargetSystem` that refuses such rows leaves it out.
+    Without it, rows go to whatever has the name.
     """
 
     def identities(self, names: Collection[str]) -> Mapping[str, Identity]:

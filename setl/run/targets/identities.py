@@ -227,15 +227,14 @@ class Identities:
         what = "is gone" if current is None else "was replaced: it is another one of the same name"
         delete = "" if current is None else "Delete it if something has made it again. "
         return TargetReplacedError(
-            f"the index {name}, to which this pipeline has written, {what}. What it held does not"
-            " come again by itself",
+            f"{name}, to which this pipeline has written, {what}. What it held does not come again"
+            " by itself",
             hint=f"{delete}`setl load {key} --no-wait` loads tables again; name all that go there,"
-            f" or none. Then `setl start {channel}`. Where the index has all of its documents, as"
-            f" after a copy: `setl stop {channel}`, and `setl position reset {key} --to` the "
-            f"position"
-            f" under `resume` in `setl position show {key}` takes it as it is",
+            f" or none. Then `setl start {channel}`. Where it holds everything, as after a copy:"
+            f" `setl stop {channel}`, and `setl position reset {key} --to` the position under"
+            f" `resume` in `setl position show {key}` takes it as it is",
             pipeline=key,
-            index=name,
+            target=name,
         )
 
     def _fields(self, name: str, current: Identity | None) -> dict[str, object]:

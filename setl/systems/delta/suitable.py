@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 _FEATURES: Final = frozenset({"timestampNtz", "variantType", "appendOnly", "invariants"})
 """Features that a table may have. The others ask something of each writer; of these, the first two
-say no more than that there is such a type, and the others need a property or a rule to act. delta-rs
-adds all of them when it sets any property of a table that has one feature already."""
+say no more than that there is such a type, and the others need a property or a rule to act.
+delta-rs adds all of them when it sets any property of a table that has one feature already."""
 
 _VARIANT: Final = re.compile(r'"(type|elementType|keyType|valueType)":"variant"')
 
@@ -43,6 +43,10 @@ def why_unsuitable(table: DeltaTable) -> str:
         return f"its protocol asks for a writer of version {protocol.min_writer_version}"
     if others := sorted(features - _FEATURES):
         return f"it has the features {', '.join(others)}"
+    return _why_unsuitable_columns(table)
+
+
+def _why_unsuitable_columns(table: DeltaTable) -> str:
     schema = table.schema()
     if _VARIANT.search(schema.to_json()):
         return "it has values of the type variant"

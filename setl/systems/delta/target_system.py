@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from typing_extensions import override
 
 from setl.bulk.source_side import MappedTable
 from setl.channel.fields.delta_endpoint import DeltaTarget
 from setl.load.creation import TableCreation
+from setl.load.identities import Identity
 from setl.load.sink import Fence, SchemaChanges
 from setl.load.target_view import LookAtTarget, TargetView
 from setl.systems.delta.creation import DeltaCreation
 from setl.systems.delta.ddl import DeltaDdl
 from setl.systems.delta.fence import DeltaFence
 from setl.systems.delta.files import files_of
+from setl.systems.delta.identities import table_identities
 from setl.systems.delta.location import Location, translating
 from setl.systems.delta.preflight import check_delta_target
 from setl.systems.delta.reader import DeltaReader
@@ -51,6 +53,10 @@ class DeltaTargetSystem(TargetSystem):
     @override
     def stored_state(self, pipeline: str) -> StoredState:
         return DeltaFence(self._location, pipeline).stored()
+
+    def identities(self, names: Collection[str]) -> Mapping[str, Identity]:
+        """See `IdentifiedTarget.identities`: of tables."""
+        return table_identities(self._location, names)
 
     @override
     def schema_changes(self, context: DdlReplicationContext) -> SchemaChanges:

@@ -15,8 +15,9 @@ from deltalake.schema import PrimitiveType
 
 from setl import failpoints
 from setl.channel.file import Pipeline
-from setl.errors import DataError, FatalError
+from setl.errors import DataError, FatalError, TargetReplacedError
 from setl.operate.verify import verify_pipeline
+from setl.run.targets import identities
 from tests.checking import check_channel
 from tests.integration.every_type import TYPES
 from tests.integration.pipelines import (
@@ -277,6 +278,42 @@ def test_what_others_changed_is_repaired(site_a, db, position, tmp_path):
     )
     right = [(1, "a"), (2, "b"), (3, "c")]
     eventually(lambda: run.runs() and seen(tmp_path, db, "orders", "id, name") == right, 60)
+
+
+@pytest.mark.family("mariadb", why="what is about Delta tables is the same for both")
+def test_tables_that_are_not_those_of_before_stop(site_a, db, position, tmp_path, monkeypatch):
+    """Of rows that are not there any more, the stream brings none again."""
+    monkeypatch.setattr(identities, "LOOK_SECONDS", 0.2)
+    lake, away = tmp_path / "lake", tmp_path / "away"
+    file = one_way(site_a, target(lake), [{"from": f"{db}.orders", "create": True}])
+    run = position.lead(file)
+    execute(site_a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'a')")
+    run.applied(1)
+    run.stop()
+    # A node on which the disk is not there sees an empty folder.
+    lake.rename(away)
+    execute(site_a, f"INSERT INTO {db}.orders (id, name) VALUES (2, 'b')")
+    error = position.lead(file).ends()
+    assert isinstance(error, FatalError)
+    assert "has no fence" in error.message
+    assert not lake.exists()
+    away.rename(lake)
+    run = position.lead(file)
+    run.applied(2)
+    assert [row[0] for row in seen(lake, db, "orders")] == [1, 2]
+    # Somebody makes the table again, as with mode="overwrite".
+    table = table_at(lake, db, "orders")
+    DeltaTable.create(f"{lake}/{db}/orders", table.schema(), mode="overwrite")
+    error = eventually(lambda: write_until_it_ends(site_a, db, run), 60)
+    assert isinstance(error, TargetReplacedError)
+    assert "was replaced" in error.message
+    assert 1 not in {row[0] for row in seen(lake, db, "orders")}
+
+
+def write_until_it_ends(server, db, run):
+    """Rows of a few seconds go to what is there, since nobody looks at it for each load."""
+    execute(server, f"INSERT INTO {db}.orders (id) SELECT MAX(id) + 1 FROM {db}.orders")
+    return run.error
 
 
 @pytest.mark.family("mariadb", why="what is about Delta tables is the same for both")

@@ -105,7 +105,7 @@ def test_an_index_that_is_gone_or_another_one_stops_the_pipeline(there):
     cluster.begin(("orders", "a orders"))
     with pytest.raises(TargetReplacedError, match=r"setl load shop/p") as caught:
         cluster.identities.check({ORDERS})
-    assert caught.value.where == {"pipeline": "shop/p", "index": "orders"}
+    assert caught.value.where == {"pipeline": "shop/p", "target": "orders"}
     assert cluster.identities.known == (("orders", "a orders"),)
     assert cluster.anew[0] == ("orders", bool(there))
 
