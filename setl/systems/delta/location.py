@@ -24,6 +24,7 @@ Name = tuple[str, str]
 
 _NAME: Final = re.compile(r"[^\W_][\w$-]*")  # what no storage and no reader takes for more
 _UNSAFE: Final = "AWS_S3_ALLOW_UNSAFE_RENAME"
+_TRUE: Final = frozenset({"1", "true", "on", "yes", "y"})  # for delta-rs, in any case
 _MISSING: Final = "a Delta target needs the package deltalake"
 
 
@@ -132,7 +133,7 @@ class Folder:
 
     def refuse_unsafe(self) -> None:
         """Refuse to write to S3 where the environment takes the condition off commits."""
-        if not self.location.local and os.environ.get(_UNSAFE, "").lower() in {"1", "true"}:
+        if not self.location.local and os.environ.get(_UNSAFE, "").lower() in _TRUE:
             raise ConfigurationError(
                 f"{_UNSAFE} is set: two leaders could write one version of a table",
                 hint="Take it out of the environment of the nodes and executors",

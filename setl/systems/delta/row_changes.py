@@ -115,7 +115,8 @@ def _rows(
             fault = error_of(column, row[i], field.type)
             raise fault.at(key=_shown(tuple(row[k] for k in part.key))) from None
         if made.null_count and (of_key or not field.nullable):
-            row = part.upserts[pc.indices_nonzero(pc.is_null(made)).to_pylist()[0]]
+            first = int(pc.indices_nonzero(pc.is_null(made)).to_pylist()[0])
+            row = part.upserts[first]
             key = _shown(tuple(row[k] for k in part.key))
             if of_key:
                 raise DataError(f"the key column {column.name} is NULL", hint=_NULL, key=key)

@@ -314,6 +314,13 @@ def test_a_process_that_is_killed_around_a_commit_leaves_all_of_it_or_nothing(
     assert site.rows() == loaded
 
 
+@pytest.mark.parametrize("value", ["1", "True", "on", "YES", "y"])
+def test_storage_without_the_condition_on_commits_is_refused(monkeypatch, value):
+    monkeypatch.setenv("AWS_S3_ALLOW_UNSAFE_RENAME", value)
+    with pytest.raises(ConfigurationError, match="two leaders could write one version"):
+        Location("s3://lake/tables").of_table(TABLE).open()
+
+
 def test_a_missing_package_is_named(site, monkeypatch):
     def missing(name):
         raise ImportError(name)
