@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -25,6 +26,17 @@ if TYPE_CHECKING:
 
 SMALL: Final = FILE_BYTES // 8  # bytes, compressed; a file of all that it may have has more
 
+LEAST_RETENTION: Final = 24
+"""Hours for which files are left, even if the table's property says less.
+
+delta-rs deletes what the version that it has read does not need, also if newer ones do: it does not
+look for them. That is harm where another writer has committed meanwhile, or a leader goes on that
+stood still, unless what they may miss is younger than files that are deleted.
+"""
+
+_RETENTION: Final = re.compile(r"interval (\d+) (second|minute|hour|day)s?")
+_HOURS: Final = {"second": 1 / 3600, "minute": 1 / 60, "hour": 1.0, "day": 24.0}
+
 
 def maintain(
     table: DeltaTable, folder: Folder, leadership: Leadership, *, vacuum: bool
@@ -32,7 +44,7 @@ def maintain(
     """Optimize a table, and vacuum it; returns it as it is then.
 
     Files are deleted that no version younger than the table's own retention has, or that none
-    ever had; delta-rs refuses less.
+    ever had; but see `LEAST_RETENTION`.
 
     Raises:
         VersionTakenError: another writer was faster; nothing is lost.
@@ -46,12 +58,22 @@ def maintain(
         check_epoch(table, leadership, folder)
         with translating(folder):
             table.vacuum(
+                _retention(table),
                 dry_run=False,
                 full=True,
                 commit_properties=deltalake().CommitProperties(max_commit_retries=0),
             )
             table.update_incremental()
     return table
+
+
+def _retention(table: DeltaTable) -> int | None:
+    """Hours for which files are left; None for as long as the table's property says."""
+    said = str(table.metadata().configuration.get("delta.deletedFileRetentionDuration", ""))
+    found = _RETENTION.fullmatch(said)
+    if found is None or int(found[1]) * _HOURS[found[2]] >= LEAST_RETENTION:
+        return None
+    return LEAST_RETENTION
 
 
 def _compacted(table: DeltaTable, folder: Folder) -> list[Any]:

@@ -9,12 +9,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import TargetChanges
 from setl.model.schema import Capacity, Column, Kind
-from setl.systems.delta import files, maintenance
+from setl.systems.delta import files, maintenance, sink
 from setl.systems.delta.fence import DeltaFence
 from setl.systems.delta.location import Location
 from setl.systems.delta.sink import DeltaSinkSettings
@@ -151,7 +151,8 @@ def test_a_file_whose_keys_lie_elsewhere_is_left_alone(tmp_path):
     assert DeltaTable(target.folder.uri).version() == version
 
 
-def test_old_files_are_deleted_when_their_time_is_over(tmp_path):
+def test_old_files_are_deleted_when_their_time_is_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(maintenance, "LEAST_RETENTION", 0)
     columns = (Column("id", Kind.INTEGER), NAME)
     target = Target(tmp_path, columns, optimize=1, vacuum=True)
     DeltaTable(target.folder.uri).alter.set_table_properties(
@@ -162,6 +163,24 @@ def test_old_files_are_deleted_when_their_time_is_over(tmp_path):
     present = [*(tmp_path / "s/t").glob("*.parquet")]
     assert len(present) == 1
     assert len(target.rows()) == 5
+
+
+def test_files_of_other_writers_are_not_taken_for_old_ones(tmp_path, monkeypatch):
+    """Somebody commits between a load and the deletion of what it does not need."""
+    columns = (Column("id", Kind.INTEGER), NAME)
+    target = Target(tmp_path, columns, optimize=1, vacuum=True)
+    for said in ("interval 0 hours", "interval 59 minutes", "interval 23 hours"):
+        table = DeltaTable(target.folder.uri)
+        table.alter.set_table_properties({"delta.deletedFileRetentionDuration": said})
+
+        def reached(point, said=said):
+            if point == "task.after_commit":
+                other = pa.table({"id": [len(said)], "name": [said]})
+                write_deltalake(target.folder.uri, other, mode="append")
+
+        monkeypatch.setattr(sink.failpoints, "reached", reached)
+        target.apply(changes(columns, (0,), [(1, said)]))
+        assert (len(said), said) in target.rows()
 
 
 @pytest.mark.parametrize(
