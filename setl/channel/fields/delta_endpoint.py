@@ -54,7 +54,8 @@ class DeltaTarget(TargetConfig):
     vacuum: bool = Field(
         default=False,
         description="Also delete files that no version needs that is younger than the table's"
-        " retention (delta.deletedFileRetentionDuration, a week by default), and than a day. Needs `optimize`.",
+        " retention (delta.deletedFileRetentionDuration, a week by default), and than a day. Needs"
+        " `optimize`.",
     )
 
     @property

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from setl.bulk.comparing import Form
 from setl.bulk.pairs import Pair
 from setl.bulk.table_shape import TableShape
 from setl.errors import ConfigurationError
 from setl.model.schema import Column
 from setl.systems.delta.files import files_of, read_batches, schema_of
 from setl.systems.delta.location import Folder, translating
-from setl.systems.delta.values import values_of
+from setl.systems.delta.values import CALENDAR, ZeroDates, form_or_null, values_of
 
 _ROWS = 8_192
 
@@ -46,7 +48,9 @@ class DeltaReader:
     schema: pa.Schema
 
     @classmethod
-    def build(cls, folder: Folder, columns: Sequence[Column], key: Sequence[str]) -> DeltaReader:
+    def build(
+        cls, folder: Folder, columns: Sequence[Column], key: Sequence[str], zero_dates: ZeroDates
+    ) -> DeltaReader:
         """Reads these columns; `key` names some of them.
 
         Raises:
@@ -65,7 +69,10 @@ class DeltaReader:
                 server=folder.uri,
             )
         wanted = pa.schema([schema.field(own[column.name.lower()]) for column in columns])
-        return cls(folder, TableShape.of_columns(columns, key), wanted)
+        shape = TableShape.of_columns(columns, key)
+        if zero_dates == "as_null":
+            shape = replace(shape, into=tuple(_forms_or_null(shape, wanted)))
+        return cls(folder, shape, wanted)
 
     @property
     def name(self) -> str:
@@ -109,3 +116,11 @@ class DeltaReader:
         table = self.folder.open()
         with translating(self.folder):
             return [] if table is None else [(file.path, file.rows) for file in files_of(table)]
+
+
+def _forms_or_null(shape: TableShape, schema: pa.Schema) -> Iterator[Form]:
+    """The forms in which a source's values are compared, of columns that lack some dates."""
+    for i, (form, field) in enumerate(zip(shape.into, schema, strict=True)):
+        dates = shape.columns[i].kind in CALENDAR and not pa.types.is_string(field.type)
+        # Keys are refused, as they could become one.
+        yield partial(form_or_null, form, field.type) if dates and i not in shape.key else form

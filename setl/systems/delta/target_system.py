@@ -72,7 +72,9 @@ class DeltaTargetSystem(TargetSystem):
     ) -> DeltaReader:
         filled = {column.name: column for column in sources[0].target_columns}
         own = [filled[column] for column in columns]
-        return DeltaReader.build(self._location.of_table(name), own, sources[0].key_names)
+        return DeltaReader.build(
+            self._location.of_table(name), own, sources[0].key_names, self._config.zero_dates
+        )
 
     @override
     def holds_rows(self, name: tuple[str, str]) -> bool:

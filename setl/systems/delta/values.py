@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from decimal import Decimal
 from ipaddress import ip_address
 from typing import Any, Final, Literal
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from setl.bulk.comparing import Form
 from setl.codec.charset import in_characters
 from setl.errors import DataError
 from setl.model.change import ABSENT, Value
@@ -24,7 +26,8 @@ from setl.systems.delta.types import delta_name
 
 ZeroDates = Literal["refuse", "as_null"]
 
-_CALENDAR: Final = frozenset({Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP})
+CALENDAR: Final = frozenset({Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP})
+_NO_ZONE: Final = pa.timestamp("us")
 _DATE_FORM: Final = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d\.\d{6})?")
 _NO_DATE_HINT: Final = (
     "Correct the row at the source; or write `zero_dates: as_null` in the target, so that such"
@@ -67,6 +70,24 @@ def column_of(
         return pa.concat_arrays(fitting) if fitting else pa.array([], kind)
 
 
+def form_or_null(form: Form, kind: pa.DataType, value: Value) -> Value:
+    """A value of a source as it is compared where dates that no calendar has are stored as NULL."""
+    if isinstance(value, str) and _DATE_FORM.fullmatch(value) and not _is_moment(value, kind):
+        return None
+    return form(value)
+
+
+def _is_moment(text: str, kind: pa.DataType) -> bool:
+    try:
+        datetime.fromisoformat(text)  # fast, and has no year 0
+    except ValueError:
+        try:
+            pa.array([text], pa.string()).cast(kind if pa.types.is_date(kind) else _NO_ZONE)
+        except pa.ArrowInvalid:
+            return False
+    return True
+
+
 def error_of(column: Column, value: Value, kind: pa.DataType) -> DataError:
     """The error of a value that does not fit, without its row."""
     if value is ABSENT:
@@ -78,7 +99,7 @@ def error_of(column: Column, value: Value, kind: pa.DataType) -> DataError:
         what = f"is {shown(str(value))}, and another value of its column has that text, too"
     else:
         what = f"holds a value that {delta_name(kind)} cannot: {printable(repr(value))[:200]}"
-    hint = _NO_DATE_HINT if column.kind in _CALENDAR else _NO_FIT_HINT
+    hint = _NO_DATE_HINT if column.kind in CALENDAR else _NO_FIT_HINT
     return DataError(f"column {column.name} {what}", hint=hint)
 
 
@@ -96,7 +117,7 @@ def _one(
     except (pa.ArrowException, ValueError, TypeError, OverflowError, ArithmeticError) as error:
         no_date = (
             zero_dates == "as_null"
-            and column.kind in _CALENDAR
+            and column.kind in CALENDAR
             and isinstance(value, str)
             and _DATE_FORM.fullmatch(value)
         )
@@ -110,7 +131,7 @@ def _one(
 
 
 def _array(column: Column, values: Sequence[Value], kind: pa.DataType) -> pa.Array:
-    if column.kind in _CALENDAR and not pa.types.is_string(kind):
+    if column.kind in CALENDAR and not pa.types.is_string(kind):
         if pa.types.is_timestamp(kind):
             return pa.array(values, pa.string()).cast(pa.timestamp("us")).cast(kind)
         return pa.array(values, pa.string()).cast(kind)
@@ -134,7 +155,7 @@ def _array(column: Column, values: Sequence[Value], kind: pa.DataType) -> pa.Arr
 def values_of(column: Column, found: pa.ChunkedArray) -> list[Value]:
     """A column of the table as the values of rows, of a source's column."""
     kind = found.type
-    if column.kind in _CALENDAR and not pa.types.is_string(kind):
+    if column.kind in CALENDAR and not pa.types.is_string(kind):
         return _moments(found)
     values: list[Any] = found.to_pylist()
     if pa.types.is_decimal(kind):
