@@ -22,6 +22,7 @@ from setl.codec.sql.tokens import Token
 from setl.errors import FatalError, SetlError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.schema import Column, Kind
+from setl.model.session import StatementSession
 from setl.systems.delta.commit import ATTEMPTS, VersionTakenError, check_epoch, committed
 from setl.systems.delta.fence import admit
 from setl.systems.delta.files import files_of, read_file, schema_of
@@ -47,14 +48,14 @@ _HARMLESS: Final = frozenset({
     "COMMENT", "ENGINE", "AUTO_INCREMENT", "ALGORITHM", "LOCK", "ROW_FORMAT", "KEY_BLOCK_SIZE",
     "STATS_PERSISTENT", "STATS_AUTO_RECALC", "STATS_SAMPLE_PAGES", "DEFAULT", "CHARACTER",
     "CHARSET", "COLLATE", "ENABLE", "DISABLE", "FORCE", "ALTER", "WAIT", "NOWAIT", "ANALYZE",
-    "OPTIMIZE", "REBUILD", "CHECK",
+    "OPTIMIZE", "REBUILD", "CHECK", "REPAIR", "REORGANIZE", "COALESCE", "PARTITION", "REMOVE",
 })  # fmt: skip
 """What an ALTER TABLE does to no value of a row. ALTER is about defaults and indexes."""
 
 _FILLED: Final = frozenset({
     "NOT", "DEFAULT", "AUTO_INCREMENT", "GENERATED", "AS", "SERIAL", "PRIMARY", "ON",
 })  # fmt: skip
-"""Words of a new column that may give a value to rows that are there."""
+"""Words of a new column that may give a value to rows that are there; see `_fills`, too."""
 
 
 class _Target(NamedTuple):
@@ -92,7 +93,7 @@ class DeltaDdl:
         """See `setl.load.sink.SchemaChanges.apply`."""
         try:
             if (ddl := change.ddl) is not None:
-                return tuple(self._carry_out(ticket, ddl))
+                return tuple(self._carry_out(ticket, ddl, change.session))
             refuse_other(change, self._router)
         except SetlError as error:
             if isinstance(error, FatalError) and _BY_IGNORING not in error.hint:
@@ -101,14 +102,16 @@ class DeltaDdl:
             raise error.at(pipeline=ticket.pipeline_key, **where) from None
         return ()
 
-    def _carry_out(self, ticket: LoadTicket, ddl: TableDdl) -> Iterator[str]:
+    def _carry_out(
+        self, ticket: LoadTicket, ddl: TableDdl, session: StatementSession
+    ) -> Iterator[str]:
         for name in ddl.names:
             if name.role in (Role.NEW_NAME, Role.OTHER) and self._maps(name.schema, name.table):
                 raise _refused(ddl, "rows come from another table, or under another name", _AGAIN)
         for name in ddl.subjects:
             for route in self._router.route(name.schema, name.table):
                 if ddl.action is Action.ALTER:
-                    yield from self._alter(ticket, ddl, route)
+                    yield from self._alter(ticket, ddl, route, session)
                 elif ddl.action is Action.RENAME:
                     raise _refused(ddl, "rows come under another name from now on", _AGAIN)
                 elif ddl.action in (Action.TRUNCATE, Action.DROP) or ddl.replaces:
@@ -133,7 +136,9 @@ class DeltaDdl:
             "delete its rows, as with DELETE FROM in Spark or DeltaTable.delete()",
         )
 
-    def _alter(self, ticket: LoadTicket, ddl: TableDdl, route: Route) -> Iterator[str]:
+    def _alter(
+        self, ticket: LoadTicket, ddl: TableDdl, route: Route, session: StatementSession
+    ) -> Iterator[str]:
         folder = self._location.of_table(route.target)
         target = _Target(route, folder, folder.open())
         added: list[Column] = []
@@ -142,7 +147,8 @@ class DeltaDdl:
             verb, second = clause.words[0], clause.words[1] if len(clause.words) > 1 else ""
             if verb == "ADD" and clause.columns:
                 for tokens in clause.columns:
-                    added += _added(ddl, target, tokens, known)
+                    filled = _fills(tokens, session)
+                    added += _added(ddl, target, tokens, known.get(_key(tokens)), filled=filled)
             elif verb == "DROP" and clause.columns:
                 names = ", ".join(name_of(tokens[0]) for tokens in clause.columns)
                 yield f"{target.name} keeps {names}, which the source drops: {ddl.text}"
@@ -178,12 +184,15 @@ def _add_columns(table: DeltaTable, columns: Any, said: Any) -> None:
     table.alter.add_columns(columns, commit_properties=said)
 
 
+def _key(tokens: Sequence[Token]) -> str:
+    return name_of(tokens[0]).lower()
+
+
 def _added(
-    ddl: TableDdl, target: _Target, tokens: Sequence[Token], known: dict[str, Column]
+    ddl: TableDdl, target: _Target, tokens: Sequence[Token], column: Column | None, *, filled: bool
 ) -> Iterator[Column]:
     """The columns that a table lacks for one that the source adds."""
     name = name_of(tokens[0])
-    column = known.get(name.lower())
     if target.table is None:
         return
     schema, empty = schema_of(target.table), not files_of(target.table)
@@ -191,7 +200,7 @@ def _added(
         if column is None:
             raise _refused(ddl, f"nothing is known of the type of {name}", _AGAIN)
         column = replace(_with_digits(column, tokens), name=own)
-        if not empty and _FILLED & {token.word for token in tokens[1:]} and not _null(tokens):
+        if filled and not empty:
             why = f"rows that are there get a value in {name}, and no record says which"
             raise _refused(ddl, why, _AGAIN)
         there = next((f for f in schema if f.name.lower() == own.lower()), None)
@@ -205,6 +214,8 @@ def _added(
 
 
 def _is_harmless(clause: Clause, verb: str, second: str) -> bool:
+    if (verb, second) == ("ADD", "PARTITION"):
+        return True
     if verb in {"ADD", "DROP", "RENAME"}:
         return second in _KEYS and not (verb == "RENAME" and second not in {"INDEX", "KEY"})
     return verb in _HARMLESS or (verb == "" and not clause.columns)
@@ -221,11 +232,16 @@ def _with_digits(column: Column, tokens: Sequence[Token]) -> Column:
     return replace(column, precision=int(texts[1]), scale=scale)
 
 
-def _null(tokens: Sequence[Token]) -> bool:
-    """Whether all that a new column says of values is that it is NULL."""
+def _fills(tokens: Sequence[Token], session: StatementSession) -> bool:
+    """Whether a new column may give a value to rows that are there."""
     words = [token.word for token in tokens[1:]]
     said = [word for word in words if word in _FILLED]
-    return said == ["DEFAULT"] and words[words.index("DEFAULT") + 1 :][:1] == ["NULL"]
+    if not said:
+        # Such a TIMESTAMP is NOT NULL, unless explicit_defaults_for_timestamp is on.
+        return (
+            words[:1] == ["TIMESTAMP"] and "NULL" not in words and not session.explicit_timestamps
+        )
+    return said != ["DEFAULT"] or words[words.index("DEFAULT") + 1 :][:1] != ["NULL"]
 
 
 def _refused(ddl: TableDdl, why: str, hint: str) -> FatalError:

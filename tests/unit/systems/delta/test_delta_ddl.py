@@ -39,8 +39,9 @@ class Target:
         changes = TargetChanges(("s", "t"), COLUMNS, (0,), [(1, "a")], [], [1], [])
         DeltaSinkSettings(self.location).make_sink().apply(TICKET, [changes])
 
-    def run(self, statement):
-        return self.ddl.apply(TICKET, SchemaChange("x", statement, StatementSession("s"), 0, 1))
+    def run(self, statement, **settings):
+        session = StatementSession("s", **settings)
+        return self.ddl.apply(TICKET, SchemaChange("x", statement, session, 0, 1))
 
     def columns(self):
         fields = DeltaTable(self.folder.uri).schema().fields
@@ -85,6 +86,9 @@ def test_columns_that_are_null_are_added(target, clause, added):
         "TRUNCATE PARTITION p0",
         "RENAME TO u",
         "ADD COLUMN name VARCHAR(9)",  # which has values already
+        "ADD COLUMN c TIMESTAMP",  # NOT NULL, as servers had it that say nothing of it
+        "EXCHANGE PARTITION p0 WITH TABLE u",
+        "CONVERT PARTITION p0 TO TABLE u",
     ],
 )
 def test_what_gives_rows_other_values_stops(target, clause):
@@ -109,7 +113,11 @@ def test_what_takes_rows_away_stops(target, statement):
         "ALTER TABLE t DROP COLUMN name", "ALTER TABLE t ADD UNIQUE (name)",
         "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (name)", "ALTER TABLE t ENGINE = InnoDB",
         "ALTER TABLE t ALTER COLUMN name SET DEFAULT 'x'", "CREATE INDEX i ON t (name)",
-        "ALTER TABLE t RENAME INDEX a TO b", "CREATE TABLE t (id INT)",
+        "ALTER TABLE t RENAME INDEX a TO b", "ALTER TABLE t REMOVE PARTITIONING",
+        "ALTER TABLE t ADD PARTITION (PARTITION p1 VALUES LESS THAN (9))",
+        "ALTER TABLE t REORGANIZE PARTITION p0 INTO (PARTITION p1 VALUES LESS THAN (9))",
+        "ALTER TABLE t PARTITION BY HASH (id) PARTITIONS 4", "ALTER TABLE t COALESCE PARTITION 2",
+        "CREATE TABLE t (id INT)",
     ],
 )  # fmt: skip
 def test_what_changes_no_value_goes_by(target, statement):
@@ -117,6 +125,14 @@ def test_what_changes_no_value_goes_by(target, statement):
     version = DeltaTable(target.folder.uri).version()
     assert len(target.run(statement)) >= 1
     assert DeltaTable(target.folder.uri).version() == version
+
+
+def test_a_time_is_null_where_the_session_says_so(target):
+    target.fill()
+    target.run("ALTER TABLE t ADD COLUMN c TIMESTAMP", explicit_timestamps=True)
+    assert target.columns() == {"c": "timestamp"}
+    with pytest.raises(FatalError, match="rows that are there get a value in d"):
+        target.run("ALTER TABLE t ADD COLUMN d TIMESTAMP(6)", explicit_timestamps=False)
 
 
 def test_tables_that_are_not_mapped_stop_nothing(target):
