@@ -279,6 +279,7 @@ class _Assembly:
             will_reload=self.reloads,
             leadership=self.leadership,
             check=None if self.identities is None else self.identities.check,
+            at_changes=not (self.replicates and self.target.runs_statements),
         )
 
     def verification(self, work: EtlWork) -> Verifier | None:

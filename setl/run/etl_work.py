@@ -378,7 +378,7 @@ class EtlWork:
         done = self._ddl.act_on(
             entries, ticket, last.checkpoint.generation, self._planned.is_to_read
         )
-        if self._creating is not None and not self._ddl.replicates:
+        if self._creating is not None and self._creating.at_changes:
             self._creating.begin(ticket, self._planned)
         return done
 

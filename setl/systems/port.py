@@ -261,9 +261,12 @@ class TargetSystem(Protocol):
     Attributes:
         reports_applied: whether it keeps with the rows how far the stream is applied, so that
             `SinkSettings.applied_through` tells.
+        runs_statements: whether a CREATE TABLE that is replicated makes the table, or the first
+            document its index; else `table_creation` makes it then.
     """
 
     reports_applied: ClassVar[bool] = False
+    runs_statements: ClassVar[bool] = True
 
     @abstractmethod
     def sink(self, mark: int, *, dead_letter_limit: int) -> SinkSettings:

@@ -38,6 +38,8 @@ class TableCreating:
         will_reload: whether all rows of a target that is gone are about to be loaded.
         leadership: on whose behalf.
         check: refuses targets that are not those that rows were written to before.
+        at_changes: whether tables that are new at the source are created when the stream comes to
+            a schema change; else the change itself makes them.
     """
 
     creation: TableCreation
@@ -48,6 +50,7 @@ class TableCreating:
     will_reload: WillReload
     leadership: Leadership
     check: Callable[[Collection[tuple[str, str]]], None] | None = None
+    at_changes: bool = True
 
     def begin(self, ticket: LoadTicket, load: PlannedLoad, *, asks_end: bool = False) -> None:
         """Create what is missing for the tables that the source has now.

@@ -34,6 +34,8 @@ class DeltaTargetSystem(TargetSystem):
     say that all are there.
     """
 
+    runs_statements = False
+
     def __init__(self, config: DeltaTarget) -> None:
         """Nothing is connected yet."""
         self._config = config

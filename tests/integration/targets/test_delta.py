@@ -118,7 +118,8 @@ def test_tables_follow_their_rows(site_a, db, position, spark, tmp_path):
 def test_new_columns_are_added_and_whatever_says_nothing_of_rows_stops(
     site_a, db, position, tmp_path
 ):
-    file = one_way(site_a, target(tmp_path), [{"from": f"{db}.orders", "create": True}], ddl="pass")
+    tables = [{"from": f"{db}.orders*", "create": True}]
+    file = one_way(site_a, target(tmp_path), tables, ddl="pass")
     run = position.lead(file)
     eventually(lambda: DeltaTable.is_deltatable(f"{tmp_path}/{db}/orders"), 60)
     execute(
@@ -136,6 +137,13 @@ def test_new_columns_are_added_and_whatever_says_nothing_of_rows_stops(
         (2, None, Decimal("12345678901234567890123456.7891")),
         (3, None, None),
     ]
+    execute(
+        site_a,
+        f"CREATE TABLE {db}.orders_2 (id INT PRIMARY KEY, name TEXT)",
+        f"INSERT INTO {db}.orders_2 VALUES (1, 'new')",
+    )
+    run.applied(5)
+    assert seen(tmp_path, db, "orders_2") == [(1, "new")]
     execute(site_a, f"ALTER TABLE {db}.orders ADD COLUMN n INT NOT NULL DEFAULT 7")
     error = run.ends()
     assert isinstance(error, FatalError)
