@@ -40,6 +40,10 @@ _BY_IGNORING: Final = (
     " `ddl: pass` again when the pipeline is past it"
 )
 _AGAIN: Final = "load the table again, with `setl load --replace`"
+_ALTERED: Final = (
+    "add columns that the table lacks, as with DeltaTable.alter.add_columns, or delete the table if"
+    f" a column has another type now; then {_AGAIN}"
+)
 _KEYS: Final = frozenset({
     "INDEX", "KEY", "CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR",
     "CHECK",
@@ -153,7 +157,7 @@ class DeltaDdl:
                 names = ", ".join(name_of(tokens[0]) for tokens in clause.columns)
                 yield f"{target.name} keeps {names}, which the source drops: {ddl.text}"
             elif not _is_harmless(clause, verb, second):
-                raise _refused(ddl, "what it does to rows that are there is in no record", _AGAIN)
+                raise _refused(ddl, "what it does to rows that are there is in no record", _ALTERED)
         if not added:
             yield f"nothing to do for {target.name}: {ddl.text}"
             return
@@ -198,11 +202,11 @@ def _added(
     schema, empty = schema_of(target.table), not files_of(target.table)
     for _, own in selected_columns(target.route, [name]):
         if column is None:
-            raise _refused(ddl, f"nothing is known of the type of {name}", _AGAIN)
+            raise _refused(ddl, f"nothing is known of the type of {name}", _ALTERED)
         column = replace(_with_digits(column, tokens), name=own)
         if filled and not empty:
             why = f"rows that are there get a value in {name}, and no record says which"
-            raise _refused(ddl, why, _AGAIN)
+            raise _refused(ddl, why, _ALTERED)
         there = next((f for f in schema if f.name.lower() == own.lower()), None)
         if there is None:
             yield column
