@@ -214,11 +214,17 @@ def add_files(
     return [add_file(folder, part, described, changes=changes) for part in parts]
 
 
-def remove_file(file: DataFile, *, changes: bool = True) -> Any:
-    """The action that takes a file out of the table."""
+def remove_file(file: DataFile) -> Any:
+    """The action that takes a file out of the table.
+
+    It is always one that changes data, even where another file gets the same rows. delta-rs looks
+    for no others when its own compaction finds a newer version: it would add its file with these
+    rows, too.
+    """
     from deltalake.transaction import RemoveAction  # noqa: PLC0415 - needs the package
 
-    return RemoveAction(file.path, changes, _now(), file.size, {})
+    changes = {"data_change": True, "deletion_timestamp": _now()}
+    return RemoveAction(file.path, **changes, size=file.size, partition_values={})
 
 
 def _now() -> int:

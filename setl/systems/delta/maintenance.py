@@ -96,5 +96,5 @@ def _joined(
 ) -> list[Any]:
     if len(group) < 2:
         return []
-    removed = [remove_file(file, changes=False) for file in group]
+    removed = [remove_file(file) for file in group]
     return [*removed, *add_files(folder, pa.concat_tables(rows), described, changes=False)]

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError
 
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import TargetChanges
@@ -163,6 +164,21 @@ def test_old_files_are_deleted_when_their_time_is_over(tmp_path, monkeypatch):
     present = [*(tmp_path / "s/t").glob("*.parquet")]
     assert len(present) == 1
     assert len(target.rows()) == 5
+
+
+@pytest.mark.parametrize("how", ["compact", "z_order"])
+def test_rows_that_somebody_else_joins_meanwhile_are_there_once(tmp_path, how):
+    """delta-rs began to rewrite files that are rewritten here before it commits."""
+    columns = (Column("id", Kind.INTEGER), NAME)
+    target = Target(tmp_path, columns, optimize=3)
+    for number in range(2):
+        target.apply(changes(columns, (0,), [(number, "x")]))
+    begun = DeltaTable(target.folder.uri)
+    target.apply(changes(columns, (0,), [(2, "x")]))  # the third commit
+    assert len(DeltaTable(target.folder.uri).file_uris()) == 1
+    with pytest.raises(CommitFailedError):
+        begun.optimize.compact() if how == "compact" else begun.optimize.z_order(["id"])
+    assert len(target.rows()) == 3
 
 
 def test_files_of_other_writers_are_not_taken_for_old_ones(tmp_path, monkeypatch):
