@@ -223,8 +223,9 @@ def remove_file(file: DataFile) -> Any:
     """
     from deltalake.transaction import RemoveAction  # noqa: PLC0415 - needs the package
 
-    changes = {"data_change": True, "deletion_timestamp": _now()}
-    return RemoveAction(file.path, **changes, size=file.size, partition_values={})
+    return RemoveAction(
+        file.path, data_change=True, deletion_timestamp=_now(), size=file.size, partition_values={}
+    )
 
 
 def _now() -> int:
