@@ -12,6 +12,8 @@ class VersionFence(Fence):
     carries an external version taken from the source's order. What a stale leader still sends
     is either what the index holds already or older than it, and older is refused, so that the
     index ends as if it had not been sent.
+
+    A relay's topic has it too: the relay that takes over has the brokers refuse the former one.
     """
 
     def raise_to(self, epoch: int, nid: str) -> None:

@@ -13,6 +13,7 @@ from setl.errors import ConfigurationError
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SinkSettings
 from setl.load.target_view import LookAtTarget
+from setl.load.version_fence import VersionFence
 from setl.relay.formats import RecordFormat
 from setl.systems.expiry import Expiration
 from setl.systems.finding import Report
@@ -49,9 +50,9 @@ class KafkaTargetSystem(TargetSystem):
         """See `ExpiringSystem.expirations`: of the brokers."""
         return broker_certificates(self._config.brokers, self._config.ssl_ca)
 
-    def fence(self, pipeline: str) -> Fence:
-        """See `TargetSystem.fence`; the log itself keeps former leaders out."""
-        raise ConfigurationError(f"{pipeline} is a relay, whose log keeps former leaders out")
+    def fence(self, pipeline: str) -> Fence:  # noqa: ARG002
+        """See `TargetSystem.fence`; a relay that takes over has the log refuse former ones."""
+        return VersionFence()
 
     @override
     def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:

@@ -30,9 +30,9 @@ SEARCH = {"type": "elasticsearch", "hosts": ["http://127.0.0.1:1"]}
 THERE = BinlogPosition("b.000003", 400)
 
 
-def pipeline(source=MYSQL, target=SEARCH, **options):
-    tables = [{"from": "s.t", "to": "i"}]
-    definition = {"name": "p", "source": source, "target": target, "tables": tables, **options}
+def pipeline(source=MYSQL, target=SEARCH, tables=({"from": "s.t", "to": "i"},), **options):
+    given = {"source": source, "target": target, "tables": list(tables)}
+    definition = {"name": "p", **given, **options}
     return parse_channel({"channel": "shop", "pipelines": [definition]}).pipelines[0]
 
 
@@ -80,6 +80,12 @@ def test_a_move_answers_a_raised_generation_in_the_file(arbiter):
     assert after.generation == 7
     assert not after.outdated(7)
     assert after.outdated(8)
+
+
+def test_a_relay_is_moved_like_any_other(arbiter):
+    stored(arbiter, Checkpoint(BinlogPosition("b.000009", 4), generation=4))
+    change = moved(arbiter, config=pipeline(target=DTS, tables=[{"from": "s.t"}]))
+    assert (change.after.resume, change.after.generation) == (THERE, 5)
 
 
 def test_nothing_stored_yet(arbiter):
