@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from setl.codec.columns.images import FoundRows, RowForm
 from setl.codec.dts.row_chunks import record_begin, records_of, rejoined
@@ -27,6 +27,16 @@ class JsonRowCodec:
     def is_insert(self, glance: bytes) -> bool:
         """Whether a record is of new rows, as far as its end, or all of it, tells."""
         ...
+
+    def defaulted(self, value: bytes) -> Mapping[str, bool]:  # noqa: ARG002
+        """Columns that may be NULL where a record has their default; whether this one has NULL.
+
+        None of a format that has no defaults.
+
+        Raises:
+            DataError: it is no record of the format.
+        """
+        return {}
 
     def records(self, payload: bytes) -> Sequence[tuple[int, bytes]]:
         """See `setl.codec.row_codec.RowCodec.records`."""

@@ -10,7 +10,7 @@ def written(value):
 
 
 def schema_of(fields):
-    """A row's fields: each a Kafka Connect type, or its name, type and parameters."""
+    """A row's fields: each a Kafka Connect type, or its type, name, parameters and default."""
     listed = []
     for name, given in fields.items():
         type_, *more = given if isinstance(given, tuple) else (given,)
@@ -19,6 +19,8 @@ def schema_of(fields):
             field["name"] = more[0]
         if len(more) > 1:
             field["parameters"] = more[1]
+        if len(more) > 2:
+            field["default"] = more[2]
         listed.append(field)
     return listed
 

@@ -75,6 +75,20 @@ def columns_of(fields: object) -> tuple[RecordColumn, ...]:
     return tuple([_column(_field(each)) for each in cast("list[object]", fields)])
 
 
+def defaulted_columns(fields: object) -> list[str]:
+    """The columns that take NULL and have another default.
+
+    JsonConverter writes the default in place of NULL, unless it is told otherwise.
+    """
+    listed = cast("list[object]", fields) if isinstance(fields, list) else []
+    given = [cast("dict[str, Any]", each) for each in listed if isinstance(each, dict)]
+    return [
+        str(field.get("field"))
+        for field in given
+        if field.get("optional") and field.get("default") is not None
+    ]
+
+
 def _field(given: object) -> _Field:
     if isinstance(given, dict):
         field = cast("dict[str, Any]", given)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, cast
 
 from typing_extensions import override
 
-from setl.codec.debezium.reading.columns import RecordColumn, columns_of
+from setl.codec.debezium.reading.columns import RecordColumn, columns_of, defaulted_columns
 from setl.codec.debezium.reading.envelope import NO_JSON, Envelopes
 from setl.codec.debezium.reading.header import OPERATIONS, UNWRAPPED
 from setl.codec.json_rows import JsonRowCodec
@@ -72,6 +73,15 @@ class DebeziumRowCodec(JsonRowCodec):
             return self._decoded(name, table, self._key_of(key), said)
         except DataError as error:
             raise error.at(table=".".join(name)) from error.__cause__
+
+    @override
+    def defaulted(self, value: bytes) -> Mapping[str, bool]:
+        schema, said, _ = self._envelopes.parts(value)
+        row: object = said.get("after") or said.get("before")
+        if schema is None or not isinstance(row, dict):
+            return {}
+        values = cast("dict[str, Any]", row)
+        return {name: values.get(name) is None for name in defaulted_columns(_row_fields(schema))}
 
     def _decoded(
         self, name: tuple[str, str], table: _Table, key: tuple[str, ...], said: dict[str, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -10,6 +10,7 @@ from setl.channel.fields.endpoints import MysqlTarget
 from setl.channel.fields.kafka_endpoints import KafkaSource
 from setl.channel.routes.routing import Router, selected_columns
 from setl.clock import SystemClock
+from setl.codec.json_rows import JsonRowCodec
 from setl.codec.keyed_record import keyed
 from setl.counting import count
 from setl.errors import SetlError
@@ -88,6 +89,7 @@ def _check_rows(
 ) -> None:
     headers, codec = header_reader(source), codec_named(source.codec)
     router, seen = Router(check.pipeline), dict[tuple[str, str], RowSchema]()
+    shown = dict[tuple[str, str], Record]()
     for record in reversed(records) if headers is not None else ():
         assert headers is not None
         position = f"{source.topic}[{record.partition}]@{record.offset}"
@@ -97,7 +99,7 @@ def _check_rows(
             if header.kind is not EntryKind.ROWS or table in seen or not router.route(*table):
                 continue
             payload = keyed(record.key, record.value or b"")
-            seen[table] = codec.decode(payload, ()).schema
+            seen[table], shown[table] = codec.decode(payload, ()).schema, record
         except SetlError as error:
             report.error(
                 f"the record at {position} cannot be read: {error.at(position=position)}",
@@ -109,9 +111,39 @@ def _check_rows(
         known = {t.schema.name: t.schema for t in check.tables}.get(schema.name)
         if known is not None:
             _check_kinds(schema, {c.name.lower(): c.kind for c in known.columns}, report)
+    if isinstance(codec, JsonRowCodec):
+        _check_nulls(codec, shown, records, report)
     if seen:
         _check_target(seen, router, check, report)
         report.ok(f"the last records of {count(len(seen), 'mapped table')} can be read")
+
+
+def _check_nulls(
+    codec: JsonRowCodec,
+    seen: Mapping[tuple[str, str], Record],
+    records: Sequence[Record],
+    report: Report,
+) -> None:
+    """Report columns for whose NULL a record may have their default.
+
+    Which of the two it has is a setting of the converter: a NULL in any record clears all tables.
+    """
+    for record in records:
+        with suppress(SetlError):
+            if any(codec.defaulted(record.value or b"").values()):
+                return
+    for table, record in seen.items():
+        columns = codec.defaulted(record.value or b"")
+        if columns:
+            report.at(".".join(table)).error(
+                f"columns take NULL and have a default, which a connector writes in place of NULL"
+                f" unless it is told otherwise: {', '.join(columns)}",
+                "Set `value.converter.replace.null.with.default=false` for the connector, load the"
+                " table again, and name this finding under `accept`: records do not tell how it is"
+                " set",
+                code="null-or-default",
+                risk=True,
+            )
 
 
 def _check_target(

@@ -98,3 +98,10 @@ def test_columns_are_compared_with_those_of_the_database(findings):
     assert findings(record, columns=known) == [inexact, inexact, ("ok", "")]
     right = (Column("id", Kind.INTEGER), Column("d", Kind.FLOAT), Column("b", Kind.TEXT))
     assert findings(record, columns=right) == [("ok", "")]
+
+
+def test_a_default_may_stand_for_null_until_a_null_is_seen(findings):
+    fields = {"id": "int32", "v": ("int32", "", {}, 5)}
+    five, null = (debezium("c", after={"id": 1, "v": v}, fields=fields) for v in (5, None))
+    assert findings(five) == [("error", "null-or-default"), ("ok", "")]
+    assert findings(null, five) == [("ok", "")]
