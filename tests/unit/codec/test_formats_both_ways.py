@@ -1,8 +1,14 @@
 """What a relay writes of every type is read as it was, but for what the format itself loses."""
 
+import pytest
+
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
+from setl.codec.binlog.tables.table_map import ColumnType, WireColumn
+from setl.codec.binlog_tables import BinlogColumn
+from setl.codec.canal.reading.columns import message_column
 from setl.codec.canal.reading.header import CanalHeaderReader
 from setl.codec.canal.reading.rows import CanalRowCodec
+from setl.codec.canal.writing.columns import canal_column
 from setl.codec.canal.writing.messages import CanalMessages
 from setl.codec.debezium.reading.header import DebeziumHeaderReader
 from setl.codec.debezium.reading.rows import DebeziumRowCodec
@@ -10,7 +16,7 @@ from setl.codec.debezium.writing.events import DebeziumEvents, TransactionSource
 from setl.codec.keyed_record import keyed
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
-from setl.model.schema import Kind
+from setl.model.schema import Column, Kind
 from tests.unit.codec.binlog_events import entries_of, stored
 
 DAYS = (Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP)
@@ -49,6 +55,15 @@ def test_flat_messages():
             assert list(differing(rows.schema, images, read)) == []
             count += 1
     assert count > 5
+
+
+@pytest.mark.parametrize("kind", [Kind.ENUM, Kind.SET])
+def test_labels_are_numbered_as_the_type_describes_them(kind):
+    labels = ("\\", "1", "it's", "a\nb\r\0", "\\'", "x")
+    wire = WireColumn(ColumnType.ENUM, 1)
+    written = canal_column(BinlogColumn(Column("v", kind), wire, "utf8mb4", labels))
+    read = message_column("v", written.mysql_type, "")
+    assert [read.read(written.write(label)) for label in labels] == list(labels)
 
 
 def test_change_events():

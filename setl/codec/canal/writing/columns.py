@@ -59,6 +59,8 @@ _BYTES_OF_CHARACTERS: Final = {
     "euckr": 2,
 }  # fmt: skip
 _STRINGS: Final = frozenset({ColumnType.STRING, ColumnType.VARCHAR, ColumnType.VAR_STRING})
+_QUOTED: Final = str.maketrans({"'": "''", "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\0": "\\0"})
+"""How servers print characters of labels in a column's type, whatever the `sql_mode`."""
 _PLAIN: Final = (Decimal("1e-3"), Decimal("1e7"))
 """Java prints numbers of this size without an exponent."""
 
@@ -110,7 +112,7 @@ def _moments(written: BinlogColumn) -> CanalColumn:
 
 def _labels(written: BinlogColumn) -> CanalColumn:
     kind = written.column.kind
-    labels = ",".join(["'" + label.replace("'", "''") + "'" for label in written.labels])
+    labels = ",".join([f"'{label.translate(_QUOTED)}'" for label in written.labels])
     number_of = to_numbers(kind, written.labels)
 
     def write(value: Value) -> str:
