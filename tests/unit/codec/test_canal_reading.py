@@ -52,6 +52,7 @@ def value_of(type_, text, zone=""):
         ("enum('a','b')", "0", (Kind.ENUM, "")),
         ("enum('a','b')", "b", (Kind.ENUM, "b")),
         ("enum('2','1')", "1", (Kind.ENUM, "2")),
+        ("enum('日?','b')", "2", (Kind.ENUM, "b")),
         ("set('a','b','c')", "5", (Kind.SET, "a,c")),
         ("set('a','b','c')", "a,c", (Kind.SET, "a,c")),
         ("timestamp", "0000-00-00 00:00:00", (Kind.TIMESTAMP, "0000-00-00 00:00:00.000000")),

@@ -91,13 +91,6 @@ def message_column(name: str, type_: str, zone: str) -> MessageColumn:  # noqa: 
 
 def _labelled(name: str, kind: Kind, type_: str) -> MessageColumn:
     labels = tuple([text_of(t) for t in tokenize(type_) if t.kind is TokenKind.TEXT])
-    if any("?" in label for label in labels):
-        # Servers describe labels so that have characters beyond the Basic Multilingual Plane.
-        raise DataError(
-            "a flat message of Canal numbers labels, and does not tell all of them",
-            hint="Leave the column out with Canal's `canal.instance.filter.black.field`",
-            column=name,
-        )
     return MessageColumn(Column(name, kind, binary_order=True), values.label_reader(kind, labels))
 
 

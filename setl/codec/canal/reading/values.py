@@ -135,7 +135,9 @@ def _zone(name: str) -> tzinfo:
 def label_reader(kind: Kind, labels: tuple[str, ...]) -> Read:
     """ENUM and SET, of which Canal writes the number.
 
-    A writer that puts labels instead is understood where no label looks like a number.
+    A writer that puts labels instead is understood where no label looks like a number. Servers
+    describe labels with a question mark instead of each character beyond the Basic Multilingual
+    Plane, so such a label is none.
     """
     value_of = of_numbers(kind, labels)
     known = frozenset(labels) | {""}
@@ -143,7 +145,10 @@ def label_reader(kind: Kind, labels: tuple[str, ...]) -> Read:
 
     def read(text: str) -> Value:
         if _WHOLE.fullmatch(text) is not None:
-            return value_of(int(text))
+            label = value_of(int(text))
+            if "?" in label:
+                raise ValueError(f"of the label {label!r:.60} Canal may have lost a character")
+            return label
         parts = text.split(",") if kind is Kind.SET else [text]
         if numbers or not known.issuperset(parts):
             raise _misfit(text)
