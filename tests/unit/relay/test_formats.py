@@ -1,6 +1,7 @@
 """Records in Debezium's and Canal's format: from a binlog's bytes; values they cannot have."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -164,6 +165,25 @@ def test_a_label_that_prints_like_another_one_is_its_text_or_its_number():
     third = marked("3=a")
     assert [in_debezium(labels, v) for v in ("a", "b", third)] == ["a", "b", "a"]
     assert [in_canal(labels, v) for v in ("a", "b", third)] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "type_", "value", "what"),
+    [
+        (Kind.ENUM, ColumnType.ENUM, marked("3=a"), "'a', number 3 of the labels"),
+        (Kind.SET, ColumnType.SET, marked("4=a"), "'a', number 4 of the labels"),
+        (Kind.DATE, ColumnType.DATE, "0000-00-00", "the date 0000-00-00"),
+        (Kind.DATETIME, ColumnType.DATETIME2, "2024-00-10 00:00:00.000000", "the date 2024-00-10"),
+    ],
+)
+def test_two_rows_never_have_one_key(kind, type_, value, what):
+    given = table_of(kind, WireColumn(type_, 1))
+    table = DebeziumTable(
+        given._replace(schema=replace(given.schema, key=(0, 1))),
+        "p", "mysql", schemas=False, exact_decimals=False,
+    )  # fmt: skip
+    with pytest.raises(DataError, match=f"the key has {what}"):
+        table.key((1, value))
 
 
 def test_numbers_with_an_exponent_are_those_of_java():

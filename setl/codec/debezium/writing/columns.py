@@ -19,6 +19,7 @@ from setl.codec.binlog_tables import BinlogColumn, characters
 from setl.codec.debezium.writing.days import clock_micros, days_of, micros_of
 from setl.codec.temporal import ZERO_DATETIME
 from setl.model.change import Value
+from setl.model.labels import LABELLED, is_marked, shown
 from setl.model.schema import Kind
 
 Json = Mapping[str, Any]
@@ -70,6 +71,26 @@ def debezium_column(written: BinlogColumn, *, exact_decimals: bool = False) -> D
     else:
         schema, write = _FORMS[kind](written)
     return DebeziumColumn({**schema, "optional": written.nullable}, write)
+
+
+def key_check(kind: Kind) -> Callable[[Value], None] | None:
+    """What refuses a value of a key that is written like another one: two rows would be one.
+
+    It raises ValueError. None for kinds that have no such values.
+    """
+    if kind in LABELLED:
+        return _check_label
+    return _check_day if kind in (Kind.DATE, Kind.DATETIME) else None
+
+
+def _check_label(value: Value) -> None:
+    if is_marked(value):
+        raise ValueError(f"the key has {shown(str(value))}, which is the text of another number")
+
+
+def _check_day(value: Value) -> None:
+    if days_of(str(value)[:10]) is None:
+        raise ValueError(f"the key has the date {value}, which is written as 1970-01-01")
 
 
 def _decimals(written: BinlogColumn) -> tuple[Json, ToJson]:

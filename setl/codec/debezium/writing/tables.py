@@ -7,7 +7,7 @@ from json.encoder import encode_basestring
 from typing import Final
 
 from setl.codec.binlog_tables import BinlogTable, binlog_table, whole
-from setl.codec.debezium.writing.columns import MISFITS, NULL, debezium_column
+from setl.codec.debezium.writing.columns import MISFITS, NULL, debezium_column, key_check
 from setl.codec.debezium.writing.schemas import envelope, struct, wrapping
 from setl.errors import DataError
 from setl.model.change import Row
@@ -46,6 +46,11 @@ class DebeziumTable:
             f"{',' if i else ''}{encode_basestring(schema.names[at])}:"
             for i, at in enumerate(schema.key)
         ]
+        self._checks = [
+            (i, check)
+            for i, at in enumerate(schema.key)
+            if (check := key_check(schema.columns[at].kind)) is not None
+        ]
         # As topics of Debezium are named, where such a character stands for any that they cannot
         # have. Its schemas are named after them.
         name = _NOT_IN_TOPICS.sub("_", f"{prefix}.{schema.schema}.{schema.table}")
@@ -69,6 +74,8 @@ class DebeziumTable:
             return None
         values = whole(tuple([row[i] for i in self._key]), self._schema)
         try:
+            for i, check in self._checks:
+                check(values[i])
             text = "".join(
                 [
                     f"{name}{NULL if value is None else self._write[i](value)}"
