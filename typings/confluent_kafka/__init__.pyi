@@ -3,6 +3,7 @@ from logging import Logger
 from typing import Any, Final
 
 OFFSET_BEGINNING: Final[int]
+TIMESTAMP_CREATE_TIME: Final[int]
 
 class KafkaError:
     ILLEGAL_GENERATION: Final[int]

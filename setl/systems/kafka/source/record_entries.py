@@ -7,8 +7,9 @@ from contextlib import suppress
 from typing import Final, Protocol
 from zlib import crc32
 
-from confluent_kafka import Message
+from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
 
+from setl.codec.dts.relayed import HEADER
 from setl.codec.keyed_record import key_and_value, keyed
 from setl.codec.record_header import HeaderReader, RecordHeader
 from setl.errors import FatalError, SetlError
@@ -90,6 +91,8 @@ class StandaloneEntries:
             offset, key, value = record.offset(), record.key(), record.value()
             try:
                 header = self._read(key, value)
+                if key is None and value is None:
+                    header = header._replace(seconds=_relayed_at(record))
             except SetlError as error:
                 topic, number = self._partition
                 failure = error.at(position=f"{topic}[{number}]@{offset}")
@@ -164,3 +167,13 @@ class StandaloneEntries:
         """The position behind a record."""
         topic, partition = self._partition
         return KafkaPosition(topic, partition, offset + 1, self.time, crc32(value), self._origin)
+
+
+def _relayed_at(record: Message) -> int:
+    """When a relay wrote a heartbeat, seconds since 1970: it has written all before that time.
+
+    0 for another record, and where the topic has the time of the broker instead of the relay's.
+    """
+    sort, milliseconds = record.timestamp()
+    relayed = any(name == HEADER for name, _ in record.headers() or ())
+    return milliseconds // 1000 if relayed and sort == TIMESTAMP_CREATE_TIME else 0

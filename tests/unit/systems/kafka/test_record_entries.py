@@ -25,8 +25,15 @@ PLACE = TopicPartition("orders", 0)
 
 
 class Message:
-    def __init__(self, offset, key=None, value=None):
+    def __init__(self, offset, key=None, value=None, headers=None, stamp=(0, 0)):
         self._offset, self._key, self._value = offset, key, value
+        self._headers, self._stamp = headers, stamp
+
+    def headers(self):
+        return self._headers
+
+    def timestamp(self):
+        return self._stamp
 
     def offset(self):
         return self._offset
@@ -38,8 +45,8 @@ class Message:
         return self._value
 
 
-def message(offset, key=None, value=None):
-    return cast("confluent_kafka.Message", Message(offset, key, value))
+def message(offset, *record):
+    return cast("confluent_kafka.Message", Message(offset, *record))
 
 
 def messages(*records, first=0):
@@ -126,6 +133,14 @@ def test_a_record_of_nothing_is_no_tombstone():
     records = [(key(id=1), debezium("c", after={"id": 1})), (None, None)]
     _, (entries, error) = entries_of(DebeziumHeaderReader(), *records)
     assert (kinds(entries), error) == ("RCH", None)
+
+
+def test_a_heartbeat_of_a_relay_has_the_time_that_the_relay_has_reached():
+    relayed, created, appended = [("setl", b"1 2 3")], (1, 1_700_000_009_999), (2, 9_999_999)
+    beats = [(relayed, created), (relayed, appended), (None, created)]
+    made, (entries, _) = entries_of(CanalHeaderReader(), *((None, None, *beat) for beat in beats))
+    assert [entry.timestamp for entry in entries] == [1_700_000_009, 0, 0]
+    assert made.time == 1_700_000_009
 
 
 def test_shortly_after_a_start_the_delete_may_stand_before_it():
