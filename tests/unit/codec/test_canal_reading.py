@@ -144,6 +144,19 @@ def test_an_update_says_what_it_changed():
     assert rows.schema.key == (0,)
 
 
+def test_a_message_like_the_one_in_flink_s_documentation():
+    """https://nightlies.apache.org/flink/flink-docs-stable/docs/connectors/table/formats/canal/"""
+    rows = decode(
+        canal(
+            "UPDATE",
+            [{"id": "7", "name": "hammer", "weight": "0.75"}],
+            [{"weight": "0.8"}],
+            types={"id": "INTEGER", "name": "VARCHAR(255)", "weight": "FLOAT"},
+        )
+    )
+    assert rows.images == [((7, "hammer", 0.8), (7, "hammer", 0.75))]
+
+
 def test_inserts_and_deletes_of_several_rows():
     data = [{"id": "1", "name": "a", "w": "1"}, {"id": "2", "name": "b", "w": "2"}]
     rows = [(1, "a", 1.0), (2, "b", 2.0)]
