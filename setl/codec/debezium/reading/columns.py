@@ -78,7 +78,7 @@ def columns_of(fields: object) -> tuple[RecordColumn, ...]:
 def defaulted_columns(fields: object) -> list[str]:
     """The columns that take NULL and have another default.
 
-    JsonConverter writes the default in place of NULL, unless it is told otherwise.
+    JsonConverter writes the default in place of NULL, by default.
     """
     listed = cast("list[object]", fields) if isinstance(fields, list) else []
     given = [cast("dict[str, Any]", each) for each in listed if isinstance(each, dict)]

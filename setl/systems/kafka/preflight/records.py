@@ -136,11 +136,11 @@ def _check_nulls(
         columns = codec.defaulted(record.value or b"")
         if columns:
             report.at(".".join(table)).error(
-                f"columns take NULL and have a default, which a connector writes in place of NULL"
-                f" unless it is told otherwise: {', '.join(columns)}",
+                "a connector with its default settings writes the default of a column in place of"
+                f" NULL; columns that take NULL and have a default: {', '.join(columns)}",
                 "Set `value.converter.replace.null.with.default=false` for the connector, load the"
-                " table again, and name this finding under `accept`: records do not tell how it is"
-                " set",
+                " table again, and name this finding under `accept`: records do not show the"
+                " setting",
                 code="null-or-default",
                 risk=True,
             )
