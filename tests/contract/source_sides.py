@@ -185,21 +185,19 @@ class DtsSide(Side):
         self.producer.close(0)
 
 
-class DebeziumSide(DtsSide):
+class StandaloneSide(DtsSide):
     """A topic in which each record stands alone.
 
     How many of them a COMMIT follows depends on how many came at once, so only rows are compared.
     """
 
     transaction = "RR"
-    format = "debezium"
+    format: str
+    beat: bytes
+    row: bytes
 
     def write(self, transactions=1, rows=2, at=None):
-        self.send(*[self.row()] * rows * transactions, at=at)
-
-    def row(self):
-        """The value of a record of a row."""
-        return debezium("c", after={"id": 1})
+        self.send(*[self.row] * rows * transactions, at=at)
 
     def config(self, start: Any = "latest", **more):
         return super().config(start, **{"format": self.format, **more})
@@ -214,23 +212,24 @@ class DebeziumSide(DtsSide):
         return [e for e in entries if e.kind is EntryKind.ROWS]
 
     def send(self, *values, at=None):
-        beat = b'{"ts_ms":1700000000000}'
-        super().send(*[beat if v == self.stored[EntryKind.HEARTBEAT] else v for v in values], at=at)
+        beat = self.stored[EntryKind.HEARTBEAT]
+        super().send(*[self.beat if value == beat else value for value in values], at=at)
 
 
-class CanalSide(DebeziumSide):
+class DebeziumSide(StandaloneSide):
+    """A topic of change events."""
+
+    format = "debezium"
+    beat = b'{"ts_ms":1700000000000}'
+    row = debezium("c", after={"id": 1})
+
+
+class CanalSide(StandaloneSide):
     """A topic of flat messages."""
 
     format = "canal"
-
-    def row(self):
-        return canal("INSERT", [{"id": "1"}])
-
-    def send(self, *values, at=None):
-        beat = canal("QUERY", None)
-        DtsSide.send(
-            self, *[beat if v == self.stored[EntryKind.HEARTBEAT] else v for v in values], at=at
-        )
+    beat = canal("QUERY", None)
+    row = canal("INSERT", [{"id": "1"}])
 
 
 STANDALONE = {"debezium": DebeziumSide, "canal": CanalSide}

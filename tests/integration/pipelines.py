@@ -269,6 +269,23 @@ def rows(server, table, order="1"):
         return cursor.fetchall()
 
 
+def shown_rows(cursor, schema, table):
+    """Columns of a table, and its rows: of each value the bytes in hexadecimal, text in UTF-8."""
+    cursor.execute(
+        "SELECT COLUMN_NAME, CHARACTER_SET_NAME FROM information_schema.COLUMNS"
+        " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s ORDER BY ORDINAL_POSITION",
+        (schema, table),
+    )
+    columns = cursor.fetchall()
+    shown = [
+        f"HEX(CONVERT(`{name}` USING utf8mb4))" if charset else f"HEX(CAST(`{name}` AS BINARY))"
+        for name, charset in columns
+    ]
+    cursor.execute(f"SELECT {', '.join(shown)} FROM {schema}.{table}")
+    rows = sorted([list(row) for row in cursor.fetchall()], key=str)
+    return [name for name, _ in columns], rows
+
+
 def seven_changes(db):
     """Statements that insert, update, delete and move rows of `orders`: seven row changes."""
     rows_of_each_type = (

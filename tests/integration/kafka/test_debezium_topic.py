@@ -13,8 +13,13 @@ from setl.channel.routes.routing import Router
 from setl.errors import DataError
 from setl.operate.check import check_channel
 from setl.operate.verify import VerifySettings, verify_pipeline
-from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql
-from tests.integration.record_debezium import shown_rows
+from tests.integration.pipelines import (
+    execute,
+    fresh_name,
+    install_system_tables,
+    mysql,
+    shown_rows,
+)
 from tests.mysql_servers import is_mariadb
 from tests.unit.codec.debezium_recorded import expected, recorded
 from tests.unit.codec.json_records import canal, debezium, key

@@ -5,8 +5,7 @@ import pytest
 from setl.channel.reading import parse_channel
 from tests.integration.every_type import TYPES
 from tests.integration.kafka.test_relay import Topic
-from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql
-from tests.integration.record_debezium import shown_rows
+from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, shown_rows
 from tests.integration.type_catalogue import known
 from tests.waiting import eventually
 
