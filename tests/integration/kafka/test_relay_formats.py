@@ -137,8 +137,11 @@ AS_FLOATS = {"float_edges"}
 MASKED = {"version", "connector", "ts_ms", "ts_us", "ts_ns", "gtid", "file", "pos", "thread"}
 
 
+SOURCE_TYPE = "__debezium.source.column.type"
+
+
 def plain_schema(schema):
-    """A schema without what a binlog does not say: defaults."""
+    """A schema without defaults, which a binlog does not say, and types that Debezium may say."""
     if isinstance(schema, list):
         return [plain_schema(each) for each in schema]
     if not isinstance(schema, dict):
@@ -146,7 +149,8 @@ def plain_schema(schema):
     return {
         name: plain_schema(value)
         for name, value in schema.items()
-        if name != "default" or schema.get("field") == "snapshot"
+        if (name != "default" or schema.get("field") == "snapshot")
+        and (name != "parameters" or SOURCE_TYPE not in value)
     }
 
 

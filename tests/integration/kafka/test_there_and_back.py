@@ -15,12 +15,10 @@ SETTINGS = {"debezium": ({"schemas": True}, {}), "canal": ({}, {"time_zone": "UT
 
 
 def is_lost(format_, type_, value):
-    """Whether the format does not tell a value: zero dates, and numbers beyond a signed column."""
-    if format_ != "debezium":
+    """Whether the format does not tell a value: zero dates."""
+    if format_ != "debezium" or not type_.startswith(("DATE", "TIMESTAMP")):
         return False
-    if type_.startswith(("DATE", "TIMESTAMP")):
-        return value == "0" or "0000-00" in value or "-00-" in value or "-00'" in value
-    return type_ == "BIGINT UNSIGNED" and len(value) > 18
+    return value == "0" or "0000-00" in value or "-00-" in value or "-00'" in value
 
 
 def rows_of(server, db):

@@ -77,6 +77,4 @@ def test_change_events():
             found += differing(rows.schema, images, codec.decode(keyed(key, value or b""), ()))
     zeros = [each for each in found if each[0].kind in DAYS and "-00" in each[1]]
     assert {two for _, _, two in zeros} == {None}
-    signs = [(one, two) for column, one, two in found if column.kind is Kind.INTEGER]
-    assert {one - two for one, two in signs} == {1 << 64}
-    assert len(found) == len(zeros) + len(signs) > 5
+    assert len(found) == len(zeros) > 5

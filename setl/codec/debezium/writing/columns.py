@@ -33,6 +33,8 @@ _POINT: Final = 1
 _BIGINT: Final = 1 << 63
 _MILLIS: Final = 3  # digits of a second that milliseconds have
 _ZERO_TIMESTAMP: Final = '"1970-01-01T00:00:00Z"'
+_UNSIGNED_64: Final = {"__debezium.source.column.type": "BIGINT UNSIGNED"}
+"""As with the connector's ``datatype.propagate.source.type``: readers can put the sign right."""
 _digits: Final = int.__repr__  # unlike str and %d, it takes integers only
 
 _INTEGERS: Final[dict[int, tuple[str, str]]] = {
@@ -142,8 +144,9 @@ def _named(kind: str, name: str, parameters: Json | None = None) -> Json:
 def _integer(written: BinlogColumn) -> tuple[Json, ToJson]:
     unsigned = written.column.unsigned
     kind = _INTEGERS[written.wire.type][unsigned]
-    wraps = unsigned and written.wire.type == ColumnType.LONGLONG
-    return {"type": kind}, _wrapped if wraps else _number
+    if unsigned and written.wire.type == ColumnType.LONGLONG:
+        return {"type": kind, "parameters": _UNSIGNED_64}, _wrapped
+    return {"type": kind}, _number
 
 
 def _number(value: Value) -> str:
