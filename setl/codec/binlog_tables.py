@@ -137,3 +137,16 @@ def characters(value: Value) -> str:
     if "\ud800" <= text[:1] <= "\udfff":
         raise ValueError("text in its own character set has no form in UTF-8")
     return text
+
+
+def check_key_text(value: Value) -> None:
+    """Refuse text of a key that has a second encoding of a character: two rows would be one.
+
+    Raises:
+        ValueError: it has one, see `setl.codec.charset.DOUBLED`.
+    """
+    if in_characters(value) != value:
+        raise ValueError(
+            "the key has a character that its character set encodes twice, in the encoding that"
+            " servers do not choose"
+        )

@@ -172,18 +172,21 @@ def test_a_label_that_prints_like_another_one_is_its_text_or_its_number():
     [
         (Kind.ENUM, ColumnType.ENUM, marked("3=a"), "'a', number 3 of the labels"),
         (Kind.SET, ColumnType.SET, marked("4=a"), "'a', number 4 of the labels"),
+        (Kind.TEXT, ColumnType.VARCHAR, text_of_bytes("sjis", "5c"), "a character"),
         (Kind.DATE, ColumnType.DATE, "0000-00-00", "the date 0000-00-00"),
         (Kind.DATETIME, ColumnType.DATETIME2, "2024-00-10 00:00:00.000000", "the date 2024-00-10"),
     ],
 )
 def test_two_rows_never_have_one_key(kind, type_, value, what):
     given = table_of(kind, WireColumn(type_, 1))
-    table = DebeziumTable(
-        given._replace(schema=replace(given.schema, key=(0, 1))),
-        "p", "mysql", schemas=False, exact_decimals=False,
-    )  # fmt: skip
+    keyed = given._replace(schema=replace(given.schema, key=(0, 1)))
+    table = DebeziumTable(keyed, "p", "mysql", schemas=False, exact_decimals=False)
     with pytest.raises(DataError, match=f"the key has {what}"):
         table.key((1, value))
+    if kind is Kind.TEXT:
+        with pytest.raises(DataError, match=f"the key has {what}"):
+            in_canal(keyed, value)
+        assert in_canal(given, value) == "\\"
 
 
 def test_numbers_with_an_exponent_are_those_of_java():

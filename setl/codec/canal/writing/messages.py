@@ -10,12 +10,13 @@ import re
 from json.encoder import encode_basestring
 from typing import Final
 
-from setl.codec.binlog_tables import BinlogTable, binlog_table, completed, whole
+from setl.codec.binlog_tables import BinlogTable, binlog_table, check_key_text, completed, whole
 from setl.codec.canal.writing.columns import MISFITS, canal_column
 from setl.codec.sql.statement import tables_of
 from setl.errors import DataError
 from setl.model.change import DecodedRows, Op, Row
 from setl.model.entry import Entry
+from setl.model.schema import Kind
 
 _MAX_TABLES: Final = 1024
 _NULL: Final = "null"
@@ -50,6 +51,7 @@ class CanalTable:
         self._names = [f"{encode_basestring(name)}:" for name in schema.names]
         self._write = [column.write for column in columns]
         keys = [schema.names[i] for i in schema.key]
+        self._key_texts = [i for i in schema.key if schema.columns[i].kind is Kind.TEXT]
         types = {name: c.mysql_type for name, c in zip(schema.names, columns, strict=True)}
         numbers = {name: c.sql_type for name, c in zip(schema.names, columns, strict=True)}
         self.mysql_type = _compact(types)
@@ -67,6 +69,8 @@ class CanalTable:
         """
         values = whole(row, self._schema)
         try:
+            for i in self._key_texts:
+                check_key_text(values[i])
             texts = [
                 _NULL if value is None else encode_basestring(write(value))
                 for value, write in zip(values, self._write, strict=True)

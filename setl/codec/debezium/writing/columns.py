@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from setl.codec.binlog.tables.table_map import ColumnType
 from setl.codec.binlog.values.value_number import shortest_float
-from setl.codec.binlog_tables import BinlogColumn, characters
+from setl.codec.binlog_tables import BinlogColumn, characters, check_key_text
 from setl.codec.debezium.writing.days import clock_micros, days_of, micros_of
 from setl.codec.temporal import ZERO_DATETIME
 from setl.model.change import Value
@@ -82,6 +82,8 @@ def key_check(kind: Kind) -> Callable[[Value], None] | None:
     """
     if kind in LABELLED:
         return _check_label
+    if kind is Kind.TEXT:
+        return check_key_text
     return _check_day if kind in (Kind.DATE, Kind.DATETIME) else None
 
 
