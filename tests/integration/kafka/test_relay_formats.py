@@ -9,7 +9,7 @@ import os
 import struct
 import subprocess
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pymysql
@@ -25,6 +25,7 @@ from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql
 from tests.mysql_servers import is_mariadb
 from tests.oracle.cases import SESSION
 from tests.oracle.record import PREFIX, RECORDS, SCHEMA
+from tests.waiting import eventually
 
 STRANGE = "strange-na.me é"
 DEBEZIUM = {"format": "debezium", "prefix": PREFIX}
@@ -229,8 +230,10 @@ def test_what_debezium_writes(servers, kafka, position):
         channel = relays(a, formats, db)
         running = [position.lead(channel, f"r{i}").runs() for i in range(len(formats))]
         refused, changes = run_all(a, db, statements)
+        end = binlog_end(a)
         for each in running:
             each.applied(changes)
+            eventually(partial(is_at, each, end), 60)  # behind the last row there is DDL
             each.stop()
         with a.connect() as connection:
             mariadb = is_mariadb(connection)
@@ -253,6 +256,10 @@ def test_what_debezium_writes(servers, kafka, position):
     check_another_format(canal)
     if reader := os.environ.get("SETL_TEST_DEBEZIUM"):
         check_debezium_reads(reader, written(debezium))
+
+
+def is_at(running, end):
+    return str(running.figures.position).startswith(f"{end['file']}:{end['offset']}")
 
 
 def check_schema_changes(found, expected, refused):
