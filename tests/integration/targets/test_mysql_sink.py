@@ -217,6 +217,24 @@ def test_what_a_table_with_two_keys_has_is_not_written_again(db):
             assert at < 3 or db.rows() == [(1, "x"), (2, "b"), (3, "a")]
 
 
+@pytest.mark.parametrize("position", ["id, k", "k, id"])
+@pytest.mark.parametrize("type_", ["TIMESTAMP(2)", "DATETIME(2)"])
+def test_a_row_keeps_a_time_in_its_key_that_the_server_would_set(db, position, type_):
+    clock = "CURRENT_TIMESTAMP(2)"
+    db.table(
+        f"id INT, k {type_} NOT NULL DEFAULT {clock} ON UPDATE {clock}, v INT,"
+        f" PRIMARY KEY ({position})"
+    )
+    columns = (ID, Column("k", Kind.DATETIME), Column("v", Kind.INTEGER))
+    key = (0, 1) if position == "id, k" else (1, 0)
+    rows = [(i, f"2024-01-0{i} 00:00:00.080000", 1) for i in (1, 2)]
+    for count in (1, 2):  # alone, and several in one statement
+        db.write(columns, rows, key=key)
+        db.write(columns, [(*row[:2], row[2] + count) for row in rows[:count]], key=key)
+        held = db.rows("id, DATE_FORMAT(k, '%Y-%m-%d %H:%i:%s.%f'), v")
+        assert held == [(*row[:2], row[2] + count * (row in rows[:count])) for row in rows]
+
+
 def test_columns_that_only_the_target_has_survive_an_upsert(db):
     db.table("id INT PRIMARY KEY, name VARCHAR(20), note VARCHAR(20) DEFAULT 'none'")
     db.write((ID, NAME), [(1, "a")])

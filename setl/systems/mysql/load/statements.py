@@ -395,7 +395,7 @@ def _on_duplicate(
     row_alias: bool,
     unchanged: Sequence[str] = (),
 ) -> str:
-    """``ON DUPLICATE KEY UPDATE`` for all columns but those of the key that cannot differ.
+    """``ON DUPLICATE KEY UPDATE`` for all columns but those of the key that stay as they are.
 
     Before all else the key of the row found is compared with that of the row given. If they
     differ, a sum overflows, which is an error in any SQL mode; otherwise it is not worked out.
@@ -425,8 +425,13 @@ def _on_duplicate(
         return f"{held}<=>{given}"
 
     written = [i for i, c in enumerate(stored) if not c.generated]
-    # Under most collations the row found may spell its key in another way.
-    sets = [i for i in written if i not in key or not (exact or _is_exact(stored[i]))]
+
+    def is_set(i: int) -> bool:
+        # Under most collations the row found may spell its key in another way. And a time that
+        # nobody sets the server may set itself (ON UPDATE), which moves the row to another key.
+        return i not in key or not (exact or _is_exact(stored[i])) or stored[i].kind in _MOMENTS
+
+    sets = [i for i in written if is_set(i)]
     compared = [i for i in key if i in written] or list(key)
     # As a label, a value that is none would be refused, so labels are the last choice.
     bearer = min(
