@@ -82,6 +82,7 @@ class Table:
     nbytes: int
     columns: list[ChunkedArray]
     column_names: list[str]
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     @classmethod
     def from_arrays(
         cls,

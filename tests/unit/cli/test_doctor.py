@@ -67,7 +67,7 @@ def test_all_extras_are_named_with_all_their_packages():
     text = (Path(__file__).parents[3] / "pyproject.toml").read_text()
     extras = tomllib.loads(text)["project"]["optional-dependencies"]
     del extras["dev"]
-    names = {extra: {re.match(r"[\w-]+", p)[0] for p in extras[extra]} for extra in extras}
+    names = {extra: {re.split(r"[^\w-]", p)[0] for p in extras[extra]} for extra in extras}
     assert {extra: set(packages) for extra, (_, packages) in EXTRAS.items()} == names
 
 

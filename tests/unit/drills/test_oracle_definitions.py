@@ -20,8 +20,9 @@ PLAIN = """CREATE TABLE `t` (
   `c` int DEFAULT NULL COMMENT ' CHARACTER SET latin1 COLLATE latin1_bin',
   PRIMARY KEY (`id`)
 ) ENGINE=InnoDB AUTO_INCREMENT=9 DEFAULT CHARSET=utf8 COMMENT='utf8'"""
-MB3 = dict.fromkeys(("a`b", "e", "v"), "utf8mb3_general_ci")
-OLD = dict.fromkeys(MB3, "utf8_general_ci")
+COLUMNS: list[str] = ["a`b", "e", "v"]
+MB3 = dict.fromkeys(COLUMNS, "utf8mb3_general_ci")
+OLD = dict.fromkeys(COLUMNS, "utf8_general_ci")
 
 
 def test_a_character_set_that_is_the_tables_may_be_written_or_not():

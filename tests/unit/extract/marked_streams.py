@@ -71,8 +71,14 @@ class ByPayload:
             raise DataError(f"decoded a row that is not of a system table: {payload!r}")
         return self.known[payload]
 
-    def scanner(self, context, key, payload=b""):
+    def row_form(self, payload, context):
         return None
+
+    def likely_rows(self, payload, context, size):
+        return 0
+
+    def find_rows(self, form, payloads):
+        raise TypeError("there is no form")
 
     def schema(self, payload, context):
         return self.decode(payload, context).schema

@@ -263,7 +263,7 @@ def test_a_property_that_somebody_sets_stops_nothing(tmp_path):
     target = Target(tmp_path, columns)
     table = DeltaTable(target.folder.uri)
     table.alter.set_table_properties({"delta.logRetentionDuration": "interval 3 days"})
-    assert "variantType" in DeltaTable(target.folder.uri).protocol().writer_features
+    assert "variantType" in (DeltaTable(target.folder.uri).protocol().writer_features or ())
     target.apply(changes(columns, (0,), [(1, "2026-01-01 00:00:00.000000")]))
     assert len(target.rows()) == 1
     for log in (tmp_path / "s/t/_delta_log").iterdir():
