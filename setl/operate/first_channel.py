@@ -207,7 +207,7 @@ def _remarks(file: FirstFile, findings: Sequence[Finding]) -> dict[str, list[Rem
         if name not in names or len(group) > 1:
             name = "target" if ", target " in finding.where else "source"
         if len(group) > 1:
-            title = f"{finding.code}, {len(group)} times ({named(group)})"
+            title = f"{finding.code}, {count(len(group), 'time')} ({named(group)})"
         text = f"{finding.level} {title}: {finding.what}"
         remarks.setdefault(name, []).append(Remark(text, tuple(_hints(file, group))))
     return remarks
