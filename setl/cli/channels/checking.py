@@ -254,8 +254,8 @@ def print_findings(out: Console, findings: Sequence[Finding], *, verbose: bool) 
         head = Text(f"{finding.level:<8}", _STYLES[finding.level])
         text = _one_line(f"{where_of(group)}: ") + finding.what
         if finding.id:
-            named_by = f"{finding.code}, {count(len(group), 'time')}" if many else _one_line(finding.id)
-            out.print(head, named_by)
+            times = f"{finding.code}, {count(len(group), 'time')}"
+            out.print(head, times if many else _one_line(finding.id))
             out.print(f"{_INDENT}{text}")
         else:
             out.print(head, text)
