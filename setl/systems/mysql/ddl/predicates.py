@@ -124,8 +124,10 @@ def why_session_unknown(effects: Effects, session: StatementSession, state: Tabl
     """What of the rows only an unknown session decides, "" for nothing."""
     times = effects.times or any(state.types.get(c) in _TIME_TYPES for c in effects.retyped)
     by_itself = "TIMESTAMP" in effects.types and not effects.retyped
+    computed = any(_is_by_session(words, state.types) for words in effects.computed.values())
     decides = {
         "which time existing rows get": effects.clock,
+        "how the values of a column are computed": computed,
         "whether a TIMESTAMP gets the time by itself": by_itself,
         "how times are converted": bool(effects.retyped) and times,
         "how its counter counts": effects.numbers or bool(effects.numbered),
@@ -234,6 +236,16 @@ def _of_session(words: Collection[str], types: Mapping[str, str]) -> bool:
         return True
     times = any(kind.lower().partition("(")[0] == "time" for kind in named)
     return times and not OF_DAYS.isdisjoint(called)
+
+
+def _is_by_session(words: Collection[str], types: Mapping[str, str]) -> bool:
+    """Whether an expression of these names and functions depends on any setting of a session."""
+    called = {word.upper() for word in words}
+    # In the character set of the session; digits are the same in all.
+    texts = {"CAST", "CONVERT"} & called and {"CHAR", "CHARACTER", "NCHAR"} & called
+    named = [_group(types[word]) for word in words if word in types]
+    as_text = bool(texts) and not {"integer", "decimal", "float"}.issuperset(named)
+    return as_text or bool(called & BY_SETTINGS) or _of_session(words, types)
 
 
 def _without_zone(kind: str) -> str:

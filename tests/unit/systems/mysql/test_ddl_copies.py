@@ -5,7 +5,11 @@ import pytest
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.model.session import StatementSession
 from setl.systems.mysql.ddl.effects import effects_of
-from setl.systems.mysql.ddl.predicates import reason_copies_differ, reason_stored_rows_differ
+from setl.systems.mysql.ddl.predicates import (
+    reason_copies_differ,
+    reason_stored_rows_differ,
+    why_session_unknown,
+)
 from setl.systems.mysql.ddl.table_state import TableState
 
 TYPES = {
@@ -145,3 +149,26 @@ def test_a_statement_that_was_logged_with_another_zone_was_not_copied_under_utc(
     for zone, doubts in {"+00:00": False, "UTC": False, "+08:00": True, "SYSTEM": True}.items():
         there = session._replace(time_zone=zone)
         assert bool(reason_copies_differ(effects, there, TYPES, utc=True)) is doubts
+
+
+@pytest.mark.parametrize(
+    ("column", "unknown"),
+    [
+        ("v VARCHAR(40) AS (CAST(b AS CHAR)) STORED", True),
+        ("v VARCHAR(40) AS (CONVERT(s, CHAR)) STORED", True),
+        ("v VARCHAR(40) AS (CAST(n AS CHAR)) STORED", False),
+        ("v VARCHAR(40) AS (CAST(b AS CHAR))", False),  # computed by whoever reads it
+        ("v VARCHAR(40) AS (DATE_FORMAT(d, '%M')) STORED", True),
+        ("v BIGINT AS (UNIX_TIMESTAMP(at)) STORED", True),
+        ("v BIGINT AS (n + 1) STORED", False),
+        ("v INT", False),
+    ],
+)
+def test_what_a_column_is_computed_by_is_known_with_the_session_alone(column, unknown):
+    ddl = parse_table_ddl(f"ALTER TABLE t ADD {column}", "d")
+    assert ddl is not None
+    state = TableState(types={**TYPES, "b": "bit"})
+    reason = why_session_unknown(effects_of(ddl), StatementSession(), state)
+    assert bool(reason) == unknown, reason
+    known = StatementSession(sql_mode=0)
+    assert why_session_unknown(effects_of(ddl), known, state) == ""
