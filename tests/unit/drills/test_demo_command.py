@@ -12,10 +12,12 @@ from setl_drills.demo import scenario
 from setl_drills.drill import DrillResult
 
 DEMO = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from setl_drills.demo import scenario
 
+# Whoever runs the tests may ignore it, as nohup does, and the demo would as well.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 folder = Path(sys.argv.pop())
 
 class Demonstration:
