@@ -177,7 +177,7 @@ class ColumnRows(Sequence[Row]):
 def _of_bytes(
     form: RowForm, data: bytes, starts: Positions, picks: tuple[int, ...] | None
 ) -> ColumnRows:
-    return ColumnRows(RowImages(form, data, Window(data)), starts, picks)
+    return ColumnRows(RowImages(form, Window(data)), starts, picks)
 
 
 def _unpickled(

@@ -54,13 +54,16 @@ class RowImages:
 
     Attributes:
         form: how they lie.
-        data: the bytes.
-        window: the same bytes as numbers.
+        window: the bytes.
     """
 
     form: RowForm
-    data: bytes
     window: Window
+
+    @property
+    def data(self) -> bytes:
+        """The same bytes, as they were given."""
+        return self.window.payload
 
 
 @dataclass(frozen=True, slots=True)

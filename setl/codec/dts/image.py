@@ -174,10 +174,10 @@ class ImageColumn:
             self.changes += 1
             self.form = NO_FORM
             value = self._read(raw)
-        self.take_form(raw)
+        self._take_form(raw)
         return value
 
-    def take_form(self, raw: _Raw) -> None:
+    def _take_form(self, raw: _Raw) -> None:
         """Expect further values to lie as this one, which was read."""
         self._named = _named(raw)
         form = _form(self.column, raw)

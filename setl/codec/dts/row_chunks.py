@@ -91,5 +91,8 @@ def record_begin(payload: bytes) -> int:
 
 def first_record(payload: bytes) -> bytes:
     """The first record of a payload."""
-    begins, ends, _ = run_of(payload)
-    return payload[begins[0] : ends[0]] if begins else payload
+    begin = CHUNK_FRONT.size
+    if not payload.startswith(MARK) or len(payload) < begin:
+        return payload
+    _, size, _ = CHUNK_FRONT.unpack_from(payload)
+    return payload[begin : begin + size]

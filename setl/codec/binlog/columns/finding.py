@@ -86,8 +86,8 @@ def find_rows(form: BinlogForm, payloads: Sequence[tuple[int, bytes]]) -> EventR
     events = np.repeat(np.arange(len(at), dtype=np.int64), counts)
     versions = _versions(found.given, ends, payloads)
     updated, deleted = _UPDATED[kinds], _DELETED[kinds]
-    values = BinlogColumns(layout, found.data, window, starts)
-    return EventRows(form, found.data, window, starts, values, events, updated, deleted, versions)
+    values = BinlogColumns(layout, window, starts)
+    return EventRows(form, window, starts, values, events, updated, deleted, versions)
 
 
 def _versions(

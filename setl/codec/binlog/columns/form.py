@@ -35,7 +35,7 @@ class BinlogForm:
 
     def values(self, images: RowImages, starts: Positions) -> BinlogColumns:
         """See `RowForm.values`."""
-        return BinlogColumns(self.layout, images.data, images.window, starts)
+        return BinlogColumns(self.layout, images.window, starts)
 
     def rows(self, images: RowImages, starts: Positions) -> Iterable[Row]:
         """See `RowForm.rows`; one by one, which takes less time for a few."""

@@ -51,10 +51,10 @@ class ColumnOffsets:
         cached: values that somebody has made already, by the index of their column.
     """
 
-    def __init__(self, layout: RowLayout, data: bytes, window: Window, starts: Positions) -> None:
+    def __init__(self, layout: RowLayout, window: Window, starts: Positions) -> None:
         """Go over the images that begin at these positions."""
         self.layout = layout
-        self.data = data
+        self.data = window.payload
         self.window = window
         self.count = len(starts)
         self.cached: dict[int, list[Any]] = {}

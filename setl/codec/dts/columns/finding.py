@@ -100,7 +100,7 @@ class _Records(NamedTuple):
 def _found(form: DtsForm, window: Window, records: _Records) -> FoundRows:
     """The images of records."""
     kinds, at, ends, versions = records
-    images = RowImages(form, window.payload, window)
+    images = RowImages(form, window)
     inserted, updated, deleted = kinds == _INSERT, kinds == _UPDATE, kinds == _DELETE
     _require((window.bytes[at] == 0) | ~inserted, at, "an insert has an image before it")
     firsts = np.cumsum(1 + updated) - 1 - updated
@@ -113,9 +113,7 @@ def _found(form: DtsForm, window: Window, records: _Records) -> FoundRows:
     _require(window.bytes[last[deleted]] == 0, at[deleted], "a delete has an image behind it")
     _require(last + deleted <= ends, at, "an image goes on behind the end of its record")
     events = np.repeat(np.arange(len(kinds), dtype=np.int64), 1 + updated)
-    return FoundRows(
-        form, window.payload, window, starts, values, events, updated, deleted, versions
-    )
+    return FoundRows(form, window, starts, values, events, updated, deleted, versions)
 
 
 def _require(holds: NDArray[np.bool_], positions: Positions, message: str) -> None:
