@@ -58,7 +58,7 @@ _KafkaStart = Annotated[
 
 
 class KafkaSource(SourceConfig):
-    """Change records on one partition of a Kafka topic, such as a DTS subscription."""
+    """Change records of Alibaba DTS, Debezium or Canal on one partition of a Kafka topic."""
 
     system: ClassVar[str] = "setl.systems.kafka.source_system:KafkaSourceSystem"
     has_signs: ClassVar[bool] = False
@@ -66,7 +66,7 @@ class KafkaSource(SourceConfig):
     type: Literal["kafka"] = Field(description="Kafka.")
     format: Literal["dts", "debezium", "canal"] = Field(
         default="dts",
-        description="Format of the records. dts: Alibaba DTS, as a relay writes it. debezium: JSON"
+        description="Format of the records. dts: Alibaba DTS, in Avro. debezium: JSON"
         " with schemas, of the connectors for MySQL and MariaDB. canal: flat messages.",
     )
     time_zone: TimeZone | None = Field(
@@ -105,7 +105,7 @@ class KafkaSource(SourceConfig):
     )
     database: Database | None = Field(
         default=None,
-        description="The database behind the subscription, for loads of whole tables, `setl verify`"
+        description="The database that the records are of, for loads of whole tables, `setl verify`"
         " and `setl check`; changes are never read from it. Name the server itself, not a replica"
         " that may lag.",
     )

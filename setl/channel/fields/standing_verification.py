@@ -68,7 +68,7 @@ def wrong_verification(channel: Raw) -> Iterator[tuple[Path, str]]:
         if target.get("type") == "kafka":
             yield path, f"means nothing to a relay, which writes records and no tables{whose}"
         elif source.get("type") == "kafka" and not source.get("database"):
-            needs = "needs the `database` of the subscription, since no record has the rows"
+            needs = "needs the `database` of the topic, since no record has the rows"
             yield path, f"{needs}{whose}"
         elif source.get("partitions") is not None or source.get("partition"):
             needs = "needs a topic of one partition, since the others' changes come apart"

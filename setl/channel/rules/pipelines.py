@@ -67,7 +67,7 @@ def wrong_load(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tupl
             yield path, "means nothing to a relay, which copies changes and no rows"
         if source.get("type") == "kafka":
             if not source.get("database"):
-                yield path, "needs the `database` of the subscription, since no record has the rows"
+                yield path, "needs the `database` of the topic, since no record has the rows"
             if source.get("partitions") is not None or source.get("partition"):
                 yield path, "needs a topic of one partition, since the others' changes come apart"
 

@@ -57,8 +57,8 @@ class ListedTables:
         opened = self._tables()
         if opened is None:
             raise FatalError(
-                "a subscription has no tables to load",
-                hint="Name the database it is of: `database:` in the source of the channel file",
+                "a topic has no tables to load",
+                hint="Name the database of its records: `database:` in the channel file's source",
                 pipeline=self._pipeline,
             )
         return opened

@@ -20,13 +20,13 @@ def compared_tables(pipeline: Pipeline) -> AbstractContextManager[SourceTables]:
     """The tables that a pipeline's target is compared with; entering connects.
 
     Raises:
-        ConfigurationError: the source is a subscription that names no database.
+        ConfigurationError: the source is a topic without `database`.
     """
     opened = system_of(pipeline.source).tables(logged=pipeline.target.holds_documents)
     if opened is None:
         raise ConfigurationError(
-            "a subscription has no tables to compare with",
-            hint="Name the database it is of: `database:` in the source of the channel file",
+            "a topic has no tables to compare with",
+            hint="Name the database of its records: `database:` in the channel file's source",
             pipeline=pipeline.name,
         )
     return opened

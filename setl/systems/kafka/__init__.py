@@ -1,1 +1,1 @@
-"""Kafka: DTS subscriptions to read, the topics of relays, committed offsets, and checks."""
+"""Kafka: topics of change records to read, the topics of relays, committed offsets, and checks."""

@@ -1,4 +1,4 @@
-"""A DTS subscription as a source: see `setl.systems.port.SourceSystem`."""
+"""A topic of change records as a source: see `setl.systems.port.SourceSystem`."""
 
 from __future__ import annotations
 

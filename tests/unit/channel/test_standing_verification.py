@@ -82,7 +82,7 @@ def test_no_direction_of_a_two_way_channel_repairs_by_itself_without_a_policy():
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        (DTS, SEARCH, "needs the `database` of the subscription"),
+        (DTS, SEARCH, "needs the `database` of the topic"),
         (None, LOG, "means nothing to a relay"),
         ({**DTS, "partition": 3, "database": DATABASE}, SEARCH, "needs a topic of one partition"),
         ({**DTS, "database": DATABASE}, SEARCH, ""),

@@ -1,1 +1,1 @@
-"""A DTS subscription as a `Source`: positions, runs, groups and the search for a position."""
+"""A topic of change records as a `Source`: positions, runs, groups, the search for a position."""

@@ -1,4 +1,4 @@
-"""A DTS subscription, one partition of a Kafka topic, as a `Source`.
+"""Change records on one partition of a Kafka topic, as a `Source`.
 
 The partition is assigned, not subscribed to: which node reads is decided by the leader lock. With
 `mode: subscribe` a consumer group has a say too, in which a membership of its own takes part (see
