@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from setl_drills.extras import require_embedded
+from setl_drills.interruption import interrupt_on_signals
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +55,8 @@ def drill() -> None:
     """Rehearse faults on own servers (list, run, soak, oracle).
 
     A drill starts real nodes and embedded servers, kills, freezes or cuts off something, and then
-    checks everything: rows, sums, epochs, echoes, outages.
+    checks everything: rows, sums, epochs, echoes, outages. Ctrl-C and SIGTERM stop the servers;
+    logs stay.
     """
     require_embedded("drills")
 
@@ -202,6 +204,7 @@ def oracle(*, minutes: float, adapters: bool, without: tuple[str, ...], **how: A
             f"no feature is called {', '.join(sorted(unknown))}; these are:\n{listed}",
             param_hint="--without",
         )
+    interrupt_on_signals()
     play = _play_adapters if adapters else _play_node
     try:
         wrong = play(_console(), seconds=minutes * 60, without=frozenset(without), **how)
@@ -271,6 +274,7 @@ def _run(chosen: list[Drill], seeds: list[int], record: Path | None, **how: Any)
     from setl_drills.waiting import DidNotHappenError  # noqa: PLC0415
     from setl_embedded import EmbeddedError  # noqa: PLC0415
 
+    interrupt_on_signals()
     console = _console()
     runner = Runner(say=_progress(console), done=lambda result: _say_done(console, result), **how)
     try:

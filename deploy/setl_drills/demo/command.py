@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import signal
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
 from setl_drills.extras import require_embedded
-
-_STATUS_INTERRUPTED = 130
+from setl_drills.interruption import INTERRUPTED, interrupt_on_signals
 
 
 @click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
@@ -81,10 +77,7 @@ def demo(
     from setl_drills.waiting import DidNotHappenError  # noqa: PLC0415
     from setl_embedded import EmbeddedError  # noqa: PLC0415
 
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore the first
-        signal.signal(number, _interrupt)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup sets it
-        signal.signal(signal.SIGHUP, _interrupt)
+    interrupt_on_signals()
     console = Console(
         highlight=False, record=picture is not None, width=None if sys.stdout.isatty() else 120
     )
@@ -97,7 +90,7 @@ def demo(
     except KeyboardInterrupt:
         shutil.rmtree(demonstration.folder, ignore_errors=True)
         console.print("Stopped, and removed everything.")
-        sys.exit(_STATUS_INTERRUPTED)
+        sys.exit(INTERRUPTED)
     if picture is not None:
         # Without the fonts that rich has the picture fetch from elsewhere.
         drawn = console.export_svg(title="setl demo")
@@ -108,21 +101,3 @@ def demo(
         click.echo(f"Error: not equal; logs are in {demonstration.folder}", err=True)
         sys.exit(1)
     shutil.rmtree(demonstration.folder, ignore_errors=True)
-
-
-def _interrupt(number: int, _frame: object) -> NoReturn:
-    # Once: what follows stops the servers, and a second signal must not cut that short. Not
-    # SIG_IGN, which processes that are started from now on would inherit.
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(each) is _interrupt:
-            signal.signal(each, lambda *_: None)
-    if number == signal.SIGHUP:
-        # The terminal is gone. Each line of progress would raise an error from now on, also in the
-        # middle of stopping what runs.
-        silent = os.open(os.devnull, os.O_WRONLY)
-        for descriptor in (1, 2):
-            os.dup2(silent, descriptor)
-        os.close(silent)
-    # Not by print, in the middle of which the signal may have come.
-    os.write(1, b"\nStopping everything, which takes some seconds.\n")
-    raise KeyboardInterrupt
