@@ -1,6 +1,7 @@
 """Rows of Debezium's records: as it wrote them for every type, and as it does not."""
 
 import json
+from base64 import b64encode
 from decimal import Decimal
 
 import pytest
@@ -347,3 +348,31 @@ def test_members_in_another_order_and_with_spaces_say_the_same():
     given = json.loads(debezium("c", after={"id": 1}))
     spaced = json.dumps({"payload": given["payload"], "schema": given["schema"]}, indent=1).encode()
     assert DebeziumRowCodec().decode(keyed(None, spaced), ()).images == [(None, (1,))]
+
+
+UNSEEN = "__debezium_unavailable_value"
+
+
+@pytest.mark.parametrize("operation", ["c", "r", "u"])
+def test_columns_that_the_connector_did_not_see_are_none_of_the_row(operation):
+    """As with ``binlog_row_image=NOBLOB``; their text is no value of anybody's."""
+    fields = {"id": "int32", "text": "string", "data": "bytes", "n": "int32"}
+    row = {"id": 1, "text": UNSEEN, "data": b64encode(UNSEEN.encode()).decode(), "n": 7}
+    before = row | {"n": 6} if operation == "u" else None
+    record = debezium(operation, before=before, after=row, fields=fields)
+    codec = DebeziumRowCodec()
+    rows = codec.decode(keyed(key(id=1), record), ())
+    assert rows.schema.names == ("id", "n")
+    assert rows.schema.unlogged == ("data", "text")
+    assert rows.images[0][1] == (1, 7)
+    whole = debezium(operation, after=row | {"text": "a", "data": "AAE="}, fields=fields)
+    rows = codec.decode(keyed(key(id=1), whole), ())
+    assert rows.schema.names == ("id", "text", "data", "n")
+    assert rows.schema.unlogged == ()
+    assert rows.images[0][1] == (1, "a", b"\x00\x01", 7)
+
+
+def test_a_text_that_is_a_key_is_there():
+    record = debezium("c", after={"id": UNSEEN, "n": 1}, fields={"id": "string", "n": "int32"})
+    rows = DebeziumRowCodec().decode(keyed(key(id=UNSEEN), record), ())
+    assert rows.images == [(None, (UNSEEN, 1))]

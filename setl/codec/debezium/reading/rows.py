@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, cast
 
 from typing_extensions import override
@@ -21,6 +23,10 @@ _NO_SCHEMA: Final = (
     "Set `value.converter.schemas.enable=true` for the connector (JsonConverter): without it"
     " records do not say whether a number is a date, a time or a number, nor which text is binary"
 )
+_UNSEEN: Final = "__debezium_unavailable_value"
+"""What stands for a TEXT that the binlog lacks, the default of `unavailable.value.placeholder`."""
+
+_UNSEEN_BYTES: Final = b64encode(_UNSEEN.encode()).decode()
 _ROUTED: Final = "__dbz__physicalTableIdentifier"  # what ByLogicalTableRouter adds to a key
 _KEY_HINT: Final = (
     "The key must name the columns of the row's primary key: see `key.converter` and"
@@ -44,7 +50,8 @@ class _Table(NamedTuple):
 class DebeziumRowCodec(JsonRowCodec):
     """Decodes records whose header is one of `setl.codec.debezium.reading.header`.
 
-    What a column is, the record's schema says (I22), and what identifies a row, its key.
+    What a column is, the record's schema says (I22), and what identifies a row, its key. Columns
+    that the connector did not see, as with ``binlog_row_image=NOBLOB``, are `RowSchema.unlogged`.
     """
 
     def __init__(self) -> None:
@@ -86,13 +93,18 @@ class DebeziumRowCodec(JsonRowCodec):
     def _decoded(
         self, name: tuple[str, str], table: _Table, key: tuple[str, ...], said: dict[str, Any]
     ) -> DecodedRows:
+        operation = OPERATIONS.get(str(said.get("op")))
+        before, after = said.get("before"), said.get("after")
+        unseen = frozenset(_unseen(before) + _unseen(after)).difference(key)
+        if unseen:
+            seen = tuple([each for each in table.columns if each.column.name not in unseen])
+            row_schema = replace(_row_schema(name, seen, key), unlogged=tuple(sorted(unseen)))
+            table = _Table(seen, {key: row_schema})
         row_schema = table.schemas.get(key)
         if row_schema is None:
             if len(table.schemas) >= _MAX_SCHEMAS:
                 table.schemas.clear()
             row_schema = table.schemas[key] = _row_schema(name, table.columns, key)
-        operation = OPERATIONS.get(str(said.get("op")))
-        before, after = said.get("before"), said.get("after")
         if operation == "DELETE":
             if before is None:
                 raise DataError("a deleted row of which the record does not say what it was")
@@ -149,6 +161,14 @@ def _row_schema(
             f"the record's key names {error}, which is no column of the row", hint=_KEY_HINT
         ) from error
     return RowSchema(*name, schema.columns, indexes)
+
+
+def _unseen(image: object) -> list[str]:
+    """The columns of a row in whose place the connector wrote that it did not see them."""
+    values = cast("dict[str, Any]", image) if isinstance(image, dict) else {}
+    if _UNSEEN in values.values() or _UNSEEN_BYTES in values.values():
+        return [name for name, value in values.items() if value in (_UNSEEN, _UNSEEN_BYTES)]
+    return []
 
 
 def _row(columns: tuple[RecordColumn, ...], image: object) -> Row:
