@@ -68,6 +68,7 @@ class DtsColumns:
         self._located: list[Located] = []
         self._whole: dict[int, NDArray[Any]] = {}
         self._texts: dict[int, Texts] = {}
+        self._checked: set[int] = set()  # columns of moments
         window = self.window
         for offset, byte in enumerate(front):
             if (window.bytes[starts + offset] != byte).any():
@@ -252,6 +253,11 @@ class DtsColumns:
 
     def _require_moments(self, column: int) -> None:
         """Refuse what is no moment that a server has written, or of another kind."""
+        if column not in self._checked:
+            self._check_moments(column)
+            self._checked.add(column)
+
+    def _check_moments(self, column: int) -> None:
         found, kind = self._located[column], self.kind(column)
         if not found.numbers and not self._is_null(column):
             raise UnfitValuesError("values are no times")
