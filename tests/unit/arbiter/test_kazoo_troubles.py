@@ -161,9 +161,10 @@ def test_a_name_that_nobody_knows_is_reported(monkeypatch, number, there_is_none
         raise socket.gaierror(number, "so says the resolver")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    said, took = refused("zk.example:2181", 1.5, Unreachable, refused_limit=0.1)
+    timeout = 30.0 if there_is_none else 1.5
+    said, took = refused("zk.example:2181", timeout, Unreachable, refused_limit=0.1)
     assert said.endswith("; zk.example:2181: its name cannot be looked up: so says the resolver")
-    assert (took < 1.5) == there_is_none
+    assert (took < timeout) == there_is_none
 
 
 def test_a_plain_server_is_reported_from_a_wrong_certificate(serve, authority):
@@ -284,10 +285,10 @@ def test_two_answers_in_one_tls_record_are_both_read(authority):
 
         assert eventually(first) == b"first"
         began = time.monotonic()
-        assert handler.select([link, idle], [], [], 5.0)[0] == [link]
+        assert handler.select([link, idle], [], [], 40.0)[0] == [link]
         busy.sendall(b"x")
-        assert handler.select([link, idle], [], [], 5.0)[0] == [link, idle]
-        assert time.monotonic() - began < 4, "it has waited for as long as it may"
+        assert handler.select([link, idle], [], [], 40.0)[0] == [link, idle]
+        assert time.monotonic() - began < 30, "it has waited for as long as it may"
         assert link.recv(100) == b"second"
         idle.recv(1)
         assert handler.select([link, idle], [], [], 0)[0] == []

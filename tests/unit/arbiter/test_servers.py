@@ -82,7 +82,7 @@ def test_a_server_that_hangs_takes_connections_and_does_not_answer(tls):
     with socket.create_server((HOST, 0)) as listening:
         began = time.monotonic()
         assert not ask(HOST, listening.getsockname()[1], 0.1, tls).serves
-        assert 0.1 <= time.monotonic() - began < 2.0
+        assert 0.1 <= time.monotonic() - began < 20.0  # it would hang for ever
 
 
 def test_trouble_with_tls_that_is_about_no_certificate_does_not_make_a_server_that_is_gone():

@@ -14,14 +14,21 @@ from tests.waiting import eventually
 
 def takes_up(cluster, node, seconds=0.0, age=None):
     """A new leader finds a checkpoint of some age, and has its first batch some seconds later."""
+    leads(cluster, node)
+    return works(cluster, node, seconds, age)
+
+
+def leads(cluster, node):
+    """Let time pass until a node has a run of a new leadership."""
     runs = len(node.runs)
     for _ in range(20):
         node.tick()
+        # Of a thread of its own, for which the clock stands still.
+        eventually(lambda: len(node.runs) > runs or not node.controller.busy)
         if len(node.runs) > runs:
-            break
+            return
         cluster.advance(0.5)
-        node.controller._run.join(0.2)
-    return works(cluster, node, seconds, age)
+    raise AssertionError(f"{node.nid} does not lead")
 
 
 def works(cluster, node, seconds=0.0, age=None):
@@ -187,10 +194,7 @@ def test_a_checkpoint_counts_behind_leaderships_that_never_applied_anything(
     cluster, operator, ends
 ):
     other = killed_after(cluster, ends, 300)
-    while not other.runs:
-        other.tick()
-        cluster.advance(0.5)
-        other.controller._run.join(0.2)
+    leads(cluster, other)
     other.runs[-1].failure = TransientError("the target is away")
     other.runs[-1].ends.set()
     other.idle()
