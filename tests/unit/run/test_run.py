@@ -217,7 +217,7 @@ def test_a_full_disk_of_the_node_ends_the_run(begun):
     bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     bench.job.failures = [NodeFullError("No space left on device")]
     bench.start()
-    bench.thread.join(5)
+    bench.thread.join(60)
     bench.finish()
     assert isinstance(bench.error, NodeFullError)
     assert bench.job.applied == []
