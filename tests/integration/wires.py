@@ -21,7 +21,7 @@ NO_HANDSHAKE = "Unknown challenge message"
 _RPC_REQUEST, _RPC_FAILURE, _STREAM_REQUEST = 3, 5, 6
 
 
-def answer(port, data, host="127.0.0.1", seconds=5.0, quiet=0.5):
+def answer(port, data, host="127.0.0.1", seconds=30.0, quiet=0.5):
     """What comes back for some bytes: all until the other side closes, or is silent.
 
     It may be silent for `seconds` until something comes, and for `quiet` from then on.
@@ -48,18 +48,22 @@ def spark_stream(name, port, host="127.0.0.1"):
     """What a Spark process answers to a stranger who asks for a file that it serves."""
     wanted = name.encode()
     head = bytes([_STREAM_REQUEST]) + struct.pack(">i", len(wanted)) + wanted
-    return answer(port, _framed(head), host)
+    return answer(port, _framed(head), host, quiet=2.0)  # the file may come later than its size
 
 
 def _framed(message):
     return struct.pack(">q", 8 + len(message)) + message
 
 
-def gateway_obeys(port):
-    """Whether a JVM does what a stranger wants; None if no gateway listens there."""
-    if not answer(port, b"A\nwrong-token\n").startswith(b"!"):
+def gateway_obeys(port, host="127.0.0.1"):
+    """Whether a JVM does what a stranger wants; None if no gateway listens there.
+
+    To be asked before `spark_request`: Spark closes at once what is none of its messages, and a
+    gateway waits for the rest of a line.
+    """
+    if not answer(port, b"A\nwrong-token\n", host).startswith(b"!"):
         return None
-    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(host, port))
     try:
         return bool(gateway.jvm.java.lang.System.currentTimeMillis())  # pyright: ignore
     except Py4JError:

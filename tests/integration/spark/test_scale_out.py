@@ -224,12 +224,12 @@ def test_what_a_stranger_gets_at_the_ports_of_the_cluster(channel, workers):
                     continue
                 if "pyspark.worker" in said:
                     assert wires.worker_refuses(port)
+                elif "java" in said and (obeys := wires.gateway_obeys(port, address)) is not None:
+                    assert obeys is False
                 elif wires.NO_HANDSHAKE in wires.spark_request(port, address):
                     turned_away.append(said)
                     if b"import os" in wires.spark_stream(CODE, port, address):
                         serving.append(said)
-                elif "java" in said:
-                    assert wires.gateway_obeys(port) is False
                 else:
                     assert wires.accumulators_answer(port) == b""
     kinds = ["SparkSubmit", "CoarseGrainedExecutorBackend", "SparkMaster", "SparkWorker"]
