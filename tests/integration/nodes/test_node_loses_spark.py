@@ -16,6 +16,7 @@ import yaml
 from setl.node.cluster.answers import status_at
 from setl_embedded.ports import free_port
 from tests.integration.pipelines import execute, fresh_name, mysql
+from tests.integration.spark_cluster import descendants, parents
 from tests.waiting import eventually
 
 SETL = str(Path(sys.executable).with_name("setl"))
@@ -60,21 +61,7 @@ class Node:
 
     def children(self):
         """All processes below the node: pid → command line."""
-        parents, commands = {}, {}
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    stat = (entry / "stat").read_text()
-                    command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                except OSError:
-                    continue  # it has just ended
-                parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
-                commands[int(entry.name)] = command
-        found, frontier = {}, {self.process.pid}
-        while frontier:
-            frontier = {pid for pid, parent in parents.items() if parent in frontier}
-            found |= {pid: commands[pid] for pid in frontier}
-        return found
+        return descendants(self.process.pid)
 
     def jvm(self):
         (pid,) = [pid for pid, command in self.children().items() if "org.apache.spark" in command]
@@ -82,9 +69,9 @@ class Node:
 
     def python_workers(self):
         """The daemon that forks workers first, if it lives, then the workers."""
-        return sorted(
-            pid for pid, command in self.children().items() if "pyspark.worker" in command
-        )
+        found = {pid for pid, command in self.children().items() if "pyspark.worker" in command}
+        # Not by their numbers, which begin anew once the highest was given.
+        return sorted(found, key=lambda pid: len(found.intersection(parents(pid))))
 
 
 @pytest.fixture
@@ -190,8 +177,10 @@ def test_a_jvm_that_dies_while_the_node_starts_ends_it_with_a_sentence(tmp_path,
             return any(moment in line for line in node.children().values())
 
         eventually(has_come, 180)
-        jvm = [p for p, line in node.children().items() if "deploy.SparkSubmit" in line]
-        os.kill(jvm[0], signal.SIGKILL)
+        # The first of them is or becomes the JVM; below it, what makes its command line passes.
+        commands = [pid for pid, line in node.children().items() if "deploy.SparkSubmit" in line]
+        (jvm,) = [pid for pid in commands if [*parents(pid)][1:2] == [node.process.pid]]
+        os.kill(jvm, signal.SIGKILL)
         assert node.process.wait(120) == 4
     finally:
         if node.process.poll() is None:

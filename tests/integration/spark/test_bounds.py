@@ -90,8 +90,13 @@ class Channel:
 
     def look(self):
         """The figures that the node tells; {} while it does not lead."""
-        status = self.node.status("m1", timeout=10)
-        assert status, self.node.nodes["m1"].tail()
+        node = self.node.nodes["m1"]
+
+        def told():
+            assert node.running, node.tail()
+            return self.node.status("m1", timeout=10)  # it may be held up for longer than that
+
+        status = eventually(told, 60)
         line = next((p for p in status["pipelines"] if p["channel"] == self.name), {})
         return line.get("figures", {})
 

@@ -106,8 +106,8 @@ session.stop()
 
 def test_a_session_prints_nothing_leaves_no_files_and_imports_pandas_only_if_used():
     folder = Path("/tmp", f"j{os.getpid()} x")  # pytest's own is too long for sockets
-    (folder / "setl-jvm-dead" / "blockmgr-1").mkdir(parents=True)
     try:
+        (folder / "setl-jvm-dead" / "blockmgr-1").mkdir(parents=True, exist_ok=True)
         done = subprocess.run(
             [sys.executable, "-c", _SESSION],
             capture_output=True, text=True, timeout=180, check=False,
@@ -116,6 +116,6 @@ def test_a_session_prints_nothing_leaves_no_files_and_imports_pandas_only_if_use
         assert done.stderr == ""
         assert done.stdout == "PythonException\n['setl-jvm', 'setl-py-']\nFalse\n"
         assert done.returncode == 0
-        eventually(lambda: not list(folder.iterdir()))  # the JVM ends after the process
+        eventually(lambda: not list(folder.iterdir()), 60)  # the JVM ends after the process
     finally:
         shutil.rmtree(folder)
