@@ -266,15 +266,18 @@ def cuts_over_and_back(channel, address, visitor):
     page.click("text=Cut over…")
     visitor.sees("read-only?")
     page.click("main button.danger")
-    page.wait_for_selector("text=the application may write to the target now", timeout=180_000)
-    assert execute(channel.a, "SELECT @@read_only") == ((1,),)
-    assert visitor.violations() == []
-    page.wait_for_selector("text=Put the cut-over back…")
-    page.click("text=Put the cut-over back…")
-    visitor.sees("Let its source take writes again?")
-    page.click("main button.danger")
-    page.wait_for_selector("text=the cut-over is over")
-    assert execute(channel.a, "SELECT @@read_only") == ((0,),)
+    try:
+        page.wait_for_selector("text=the application may write to the target now", timeout=180_000)
+        assert execute(channel.a, "SELECT @@read_only") == ((1,),)
+        assert visitor.violations() == []
+        page.wait_for_selector("text=Put the cut-over back…")
+        page.click("text=Put the cut-over back…")
+        visitor.sees("Let its source take writes again?")
+        page.click("main button.danger")
+        page.wait_for_selector("text=the cut-over is over")
+        assert execute(channel.a, "SELECT @@read_only") == ((0,),)
+    finally:
+        execute(channel.a, "SET GLOBAL read_only = OFF")  # other tests write to this server
 
 
 def spreads_the_load(channel, cluster, address, visitor):

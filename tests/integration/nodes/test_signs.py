@@ -27,12 +27,13 @@ def secret_channel(cluster, site_a, site_b):
     node = cluster.nodes.pop("n3", None)
     if node is not None:
         node.stop(timeout=20)
+        del cluster.http["n3"]  # where other tests ask each node
 
 
 def get(cluster, nid, path):
     """Status code and body of a node's answer."""
     try:
-        with urllib.request.urlopen(f"{cluster.http[nid]}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"{cluster.http[nid]}{path}", timeout=60) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

@@ -8,7 +8,7 @@ from setl.errors import TransientError
 from setl.systems.mysql.binlog import unanswered
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.process_list import processes
-from tests.integration.pipelines import execute
+from tests.integration.pipelines import execute, fresh_name
 from tests.integration.table_loads.test_requested_loads import commits_that_hang
 from tests.loading import endpoint_of
 from tests.mysql_servers import is_mariadb
@@ -27,10 +27,11 @@ def patience(monkeypatch):
 
 
 def test_questions_about_the_binlog_while_commits_wait_for_a_replica(site_a, patience):
-    execute(site_a, "CREATE DATABASE semi", "CREATE TABLE semi.t (id INT PRIMARY KEY)")
+    db = fresh_name("semi")
+    execute(site_a, f"CREATE DATABASE {db}", f"CREATE TABLE {db}.t (id INT PRIMARY KEY)")
     with site_a.connect() as connection, ThreadPoolExecutor(3) as pool, commits_that_hang(site_a):
         for number in range(3):
-            pool.submit(execute, site_a, f"INSERT INTO semi.t VALUES ({number})")
+            pool.submit(execute, site_a, f"INSERT INTO {db}.t VALUES ({number})")
 
         def waiting():
             states = [p.state for p in processes(connection) if p.seconds > PATIENCE]
