@@ -44,7 +44,7 @@ class RelayTopic:
         """Make the topic before a relay does."""
         admin = AdminClient({"bootstrap.servers": self.brokers})
         new = NewTopic(self.name, self.partitions, config=config)
-        admin.create_topics([new], request_timeout=10)[self.name].result()
+        admin.create_topics([new], request_timeout=60)[self.name].result()
 
     def log(self, limit=15.0, **more):
         self.logs.append(KafkaRelayLog(self.target(**more), f"setl/{self.name}", limit=limit))
@@ -59,7 +59,7 @@ class RelayTopic:
         finally:
             consumer.close()
 
-    def read(self, partition=0, timeout=15.0):
+    def read(self, partition=0, timeout=60.0):
         """Everything that readers of committed records see."""
         where, found, deadline = (
             TopicPartition(self.name, partition),
