@@ -15,6 +15,8 @@ from setl.codec.dts.relayed import relay_position_of
 from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import ConfigurationError
 from setl.model.entry import EntryKind
+from setl.run.checkpoints import checkpoint_writer
+from setl.run.relay import assembly
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, rows, seven_changes
 from tests.mysql_servers import is_mariadb
 from tests.unit.codec.dts_records import AT, as_published
@@ -226,7 +228,13 @@ def test_a_relay_that_dies_in_a_transaction_neither_loses_nor_repeats(
     assert set(counts.values()) == {1}
 
 
-def test_what_two_leaders_wrote_without_a_fence_is_read_once(servers, db, topic, position):
+def test_what_two_leaders_wrote_without_a_fence_is_read_once(
+    servers, db, topic, position, monkeypatch
+):
+    # What one of them stores ends the other, who may not have written everything yet.
+    monkeypatch.setattr(assembly, "_STORE_SECONDS", 3600.0)
+    monkeypatch.setattr(checkpoint_writer, "IDLE_SECONDS", 3600.0)
+    monkeypatch.setattr(checkpoint_writer, "QUIET_SECONDS", 3600.0)
     a, b = servers
     file = relay(a, topic, f"{db}.orders", delivery="idempotent")
     former = position.lead(file, "r").runs()
