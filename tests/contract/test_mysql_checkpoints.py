@@ -218,7 +218,7 @@ def test_mysql_a_missing_table_is_a_matter_of_configuration(another_server, tmp_
     with another_server(tmp_path, "bare", 1) as server:
         arbiter = MemoryArbiter(MemoryCluster())
         arbiter.channels.put("shop", {})
-        store = mysql_store(server, "shop/x", arbiter, timeout=3.0)
+        store = mysql_store(server, "shop/x", arbiter, timeout=8.0)
         with pytest.raises(ConfigurationError, match="retl"):
             store.load()
         install(server)

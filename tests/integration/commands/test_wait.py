@@ -112,7 +112,7 @@ def test_the_target_is_asked_on_one_connection(waiting, capsys):
     running.stop()
     waiting.write(2)
     with statements_logged(waiting.b):
-        assert waiting.command("--timeout", "2") == 1
+        assert waiting.command("--timeout", "5") == 1
     assert outcome(capsys)["outcome"] == "timeout"
     asked = f"argument LIKE '%setl_checkpoint%{waiting.name}/p%'"
     [(_, times)] = execute(

@@ -244,7 +244,7 @@ def test_a_door_that_closes_without_a_word_is_hinted_at(
 
 
 def test_a_password_that_is_changed_while_it_is_read(guarded, source, topic):
-    reader = source(guarded, timeout=5.0, **ACCOUNT)
+    reader = source(guarded, **ACCOUNT)
     read_all(reader, topic)
     guarded.accounts["reader-dts7x"] = WRONG
     guarded.drop()
