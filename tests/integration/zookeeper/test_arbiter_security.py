@@ -26,7 +26,7 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.servers
 
 PIPELINE = PipelineId("shop", "there")
-TIMEOUT = 4.0
+TIMEOUT = 12.0  # seconds a session lasts without contact: enough for a busy machine
 SOON = 10.0
 """Seconds within which a refusal has to be said, on a busy machine; `join` waits for twice that."""
 
@@ -283,8 +283,8 @@ def test_a_login_where_none_is_offered_has_an_end(zookeeper, root):
     arbiter = ZooKeeperArbiter(zookeeper.hosts, root=root, session_timeout=TIMEOUT, access=access)
     began = time.monotonic()
     with pytest.raises((Denied, Unreachable), match="offer SASL"):
-        arbiter.start(2 * TIMEOUT)
-    assert time.monotonic() - began < 2 * TIMEOUT + 5
+        arbiter.start(8.0)
+    assert time.monotonic() - began < 8.0 + 5
     arbiter.close()
 
 
@@ -392,7 +392,7 @@ def test_a_login_that_is_withdrawn_is_said_to_be_and_may_come_back(tmp_path, joi
         held = use(arbiter)
         server.security = wrong
         server.restart()
-        eventually(lambda: arbiter.session.contact() is Contact.LOST, 20)
+        eventually(lambda: arbiter.session.contact() is Contact.LOST, 40)
 
         def denied():
             try:
@@ -420,7 +420,7 @@ def test_a_login_that_is_withdrawn_is_said_to_be_and_may_come_back(tmp_path, joi
             return arbiter.session.contact() is Contact.CONNECTED
 
         eventually(back, 30)
-        eventually(lambda: arbiter.leader_locks.one(PIPELINE) is None, 20)
+        eventually(lambda: arbiter.leader_locks.one(PIPELINE) is None, 40)
         assert arbiter.leader_locks.campaign(PIPELINE, "n1").epoch > held.epoch
 
 
@@ -634,7 +634,7 @@ def test_a_server_that_did_not_trust_a_certificate_at_its_start_names_it(tmp_pat
             server.hosts, session_timeout=TIMEOUT, access=Access(tls=tls(security, **files))
         )
         with pytest.raises(Unreachable, match=f"this client's certificate, {certificate}"):
-            arbiter.start(3.0)
+            arbiter.start(10.0)
         arbiter.close()
         server.restart()
         use(joined(server.hosts, Access(tls=tls(security, **files))))
