@@ -80,9 +80,10 @@ class BinlogSide(Side):
     crash = "kill"
     transaction = "BRRC"
 
-    def __init__(self, server, shared=None):
+    def __init__(self, server, shared=None, **limits):
         self.server = server
         self.shared = shared
+        self.limits = limits
         self.schema = f"source_{uuid.uuid4().hex[:12]}"
         self.execute(
             f"CREATE DATABASE {self.schema}",
@@ -124,13 +125,12 @@ class BinlogSide(Side):
                 connection.commit()
 
     def source(self, start: Any = "latest", *, server_id=None, **limits):
-        limits = {"silence": 5.0, **limits}
         self.sources.append(
             MysqlBinlogSource(
                 endpoint(self.server),
                 server_id or replica_id("t", self.schema, str(len(self.sources))),
                 start,
-                StreamLimits(**limits),
+                StreamLimits(**self.limits, **limits),
                 shared=self.shared,
             )
         )

@@ -28,7 +28,6 @@ from setl.select.reading import SelectSettings
 from setl.systems.mysql.binlog import source as binlog_source
 from setl.systems.mysql.binlog.shared_reader import SharedReaders
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
-from setl.systems.mysql.binlog.stream import StreamLimits
 from setl_embedded import MariaDb, MySql
 from tests.integration.pipelines import execute, fresh_name
 from tests.integration.replicas import points_at
@@ -43,7 +42,7 @@ READER = 3_900_000_001
 
 
 def source_of(server, start: Any = "latest", reader=READER):
-    return MysqlBinlogSource(endpoint_of(server), reader, start, StreamLimits(silence=5.0))
+    return MysqlBinlogSource(endpoint_of(server), reader, start)
 
 
 @contextmanager
