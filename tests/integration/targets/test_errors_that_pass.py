@@ -26,9 +26,15 @@ def test_an_account_that_has_used_up_what_it_may_do(servers, db, position):
     file = one_way(a, target, [{"from": f"{db}.t"}])
     running = position.lead(file)
     execute(a, f"INSERT INTO {db}.t VALUES (1)")
-    eventually(lambda: running.figures.state is RunState.RETRYING, 60)
-    assert "[1226]" in running.figures.error
-    assert "max_update" in running.figures.error
+
+    def retries():
+        figures = running.figures
+        assert figures.state is RunState.RETRYING, figures
+        return figures
+
+    error = eventually(retries, 60).error
+    assert "[1226]" in error
+    assert "max_update" in error
     execute(b, f"{limited} 0")
     eventually(lambda: execute(b, f"SELECT * FROM {db}.t") == ((1,),), 60)
     assert running.error is None
