@@ -103,7 +103,7 @@ class Ensemble:
 
 
 def test_a_node_notices_a_server_that_is_gone_and_that_it_is_back(caplog):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", "setl.node.ensemble_watch")
     ensemble = Ensemble()
     ensemble.silent.add("zk2")
     ensemble.watch.look()

@@ -23,6 +23,11 @@ def test_the_level_of_a_line(line, level):
     assert level_of(line) == level
 
 
+def lines(caplog):
+    """What the JVM has written; py4j logs whenever something of an earlier test is collected."""
+    return [record for record in caplog.records if record.name in {SPARK, OUTPUT}]
+
+
 def test_lines_of_sparks_log_keep_their_level_and_their_traceback(caplog):
     caplog.set_level(logging.DEBUG)
     output = JvmOutput()
@@ -31,7 +36,7 @@ def test_lines_of_sparks_log_keep_their_level_and_their_traceback(caplog):
         os.write(end, b"spark INFO SparkContext: Running\nhello\n\n")
         os.write(end, b"not UTF-8: \xff\n")
     assert output.last_lines().endswith("hello\nnot UTF-8: \ufffd")
-    assert [(r.name, r.levelno, r.getMessage()) for r in caplog.records] == [
+    assert [(r.name, r.levelno, r.getMessage()) for r in lines(caplog)] == [
         (SPARK, logging.ERROR, "Executor: it failed\njava.lang.Error: x\n\tat a.b"),
         (SPARK, logging.INFO, "SparkContext: Running"),
         (OUTPUT, logging.INFO, "hello"),
@@ -80,7 +85,7 @@ def test_a_worker_that_nobody_listens_to_any_more_is_no_news(caplog, text, level
     with output.writing() as end:
         os.write(end, b"before\n" + text.encode() + b"after\n")
     output.last_lines()
-    shown = [(r.levelno, r.getMessage()) for r in caplog.records]
+    shown = [(r.levelno, r.getMessage()) for r in lines(caplog)]
     assert [line for _, line in shown] == ["before", *filter(None, text.splitlines()), "after"]
     assert {at for at, line in shown if line in text} == {level}
     assert shown[0][0] == shown[-1][0] == logging.INFO
