@@ -15,7 +15,8 @@ from setl.select.reader import SelectLoop
 from setl.select.unacked import AbsorbsHeartbeats
 
 _POLL_SECONDS = 0.2
-# A source that is silent for so long has no more of what was applied before.
+# A source that has no row for so long has no more of what was applied before. Heartbeats do not
+# count: a relay writes them while its source is quiet, too.
 _REPEATS_SECONDS = 3.0
 
 
@@ -59,27 +60,30 @@ class Backlog:
         unique keys, such a row may conflict with one that came later.
         """
         batches, rows = [first], first.rows
+        row_came = self._clock.monotonic()
         while not first.stands_alone:
             again = batches[-1].checkpoint.repeats
             if not again and rows >= self._work.room:
                 break
-            following = self._next_again() if again else self._next_now(rows)
+            following = self._next_again(row_came) if again else self._next_now(rows)
             if following is None:
                 break
             if following.stands_alone:
                 self._set_aside = following
                 break
             batches.append(following)
-            rows += following.rows
+            if following.rows:
+                rows += following.rows
+                row_came = self._clock.monotonic()
         return batches
 
     def _next_now(self, rows: int) -> Batch | None:
         """What can join a load of so many rows: a batch that waits, or what is complete by now."""
         return self._select.next_batch(0) or self._select.complete_so_far(rows)
 
-    def _next_again(self) -> Batch | None:
+    def _next_again(self, row_came: float) -> Batch | None:
         """The next batch of what was applied before; None if it does not come, or has no room."""
-        deadline = self._clock.monotonic() + _REPEATS_SECONDS
+        deadline = row_came + _REPEATS_SECONDS
         while self._clock.monotonic() < deadline and not self._interrupted():
             batch = self._select.next_batch(_POLL_SECONDS)
             if batch is not None or self._select.status().held_back:

@@ -1,5 +1,6 @@
 """Which batches become one load."""
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,3 +44,22 @@ def test_a_load_without_room_takes_no_more():
 
 def test_what_was_applied_before_is_waited_for_and_not_cut():
     assert together(batch(1, 5, repeats=True), so_far=batch(2, 2)) == ([1], [])
+
+
+def test_heartbeats_do_not_hold_up_what_may_have_been_applied_before():
+    """A relay writes one each second, also while its source is quiet."""
+    clock, numbers = ManualClock(), itertools.count(2)
+
+    def next_batch(_):
+        clock.time += 1.0
+        number = next(numbers)
+        assert number < 20, "the load does not begin"
+        return batch(number, 1 if number == 3 else 0, repeats=True)
+
+    select: Any = SimpleNamespace(
+        next_batch=next_batch, status=lambda: SimpleNamespace(held_back=False)
+    )
+    work: Any = SimpleNamespace(room=100)
+    backlog = Backlog(select, work, clock, lambda: False)
+    found = [each.id for each in backlog.with_what_waits(batch(1, 5, repeats=True))]
+    assert found == [1, 2, 3, 4, 5, 6], "three seconds without a row are over"
