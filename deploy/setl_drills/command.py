@@ -166,6 +166,13 @@ def soak(minutes: float, seed: int, record: Path | None, **how: Any) -> None:
     " tables that have other keys.",
 )
 @click.option(
+    "--through",
+    # The keys of `setl_drills.oracle.formats.FORMATS`.
+    type=click.Choice(["dts", "debezium", "canal"]),
+    help="Through a relay and a topic, in this format. Features that it loses are left out of the"
+    " histories; `--without help` lists them.",
+)
+@click.option(
     "--without",
     multiple=True,
     metavar="FEATURE",
@@ -186,7 +193,9 @@ def soak(minutes: float, seed: int, record: Path | None, **how: Any) -> None:
 )
 @_FOLDER
 @_SITES
-def oracle(*, minutes: float, adapters: bool, without: tuple[str, ...], **how: Any) -> None:
+def oracle(
+    *, minutes: float, adapters: bool, through: str | None, without: tuple[str, ...], **how: Any
+) -> None:
     """Compare what setl makes of random histories with what the server's own replica makes of them.
 
     Sessions, tables, rows and schema changes are random. They go through a node and a channel with
@@ -196,10 +205,18 @@ def oracle(*, minutes: float, adapters: bool, without: tuple[str, ...], **how: A
     a round with --seed, --first and --minutes 0.
     """
     from setl_drills.oracle.definitions import FEATURES  # noqa: PLC0415 - slow, see `_run`
+    from setl_drills.oracle.formats import FORMATS  # noqa: PLC0415
     from setl_embedded import EmbeddedError  # noqa: PLC0415
 
+    if adapters and through:
+        raise click.UsageError("--through needs a node; leave --adapters out")
+    lost = FORMATS[through].lost if through else {}
     if unknown := set(without) - set(FEATURES):
-        listed = "\n".join(f"  {name}: {text}" for name, text in FEATURES.items())
+        listed = "\n".join(
+            f"  {name}: {text}"
+            + (f" (not through {through}: {lost[name]})" if name in lost else "")
+            for name, text in FEATURES.items()
+        )
         raise click.BadParameter(
             f"no feature is called {', '.join(sorted(unknown))}; these are:\n{listed}",
             param_hint="--without",
@@ -207,7 +224,13 @@ def oracle(*, minutes: float, adapters: bool, without: tuple[str, ...], **how: A
     interrupt_on_signals()
     play = _play_adapters if adapters else _play_node
     try:
-        wrong = play(_console(), seconds=minutes * 60, without=frozenset(without), **how)
+        wrong = play(
+            _console(),
+            seconds=minutes * 60,
+            without=frozenset((*without, *lost)),
+            through=through or "",
+            **how,
+        )
     except EmbeddedError as error:
         raise click.ClickException(f"servers could not be started: {error}") from error
     if wrong:
@@ -241,6 +264,7 @@ def _play_node(
     seconds: float,
     first: int,
     without: frozenset[str],
+    through: str,
     shrink: float,
     replay: Path | None,
 ) -> bool:
@@ -251,7 +275,7 @@ def _play_node(
     console.soft_wrap = True  # statements are long, and may be copied
     say, root = _progress(console), running.folder_of(folder)
     say(f"starting servers and a node in {root}")
-    with running.own_world(sites, seed, root) as world:
+    with running.own_world(sites, seed, root, through, without) as world:
         grammar = Grammar(world.mariadb, world.mixed, without)
         rounds = NodeRounds(world, seed, grammar, root / "histories")
         if replay is not None:

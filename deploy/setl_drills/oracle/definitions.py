@@ -36,6 +36,8 @@ CHARSETS: Final = {
     ),
 }
 """Character sets and collations by who knows them."""
+TWO_ENCODINGS: Final = ("sjis", "cp932", "ujis")
+"""Character sets in which a character may be encoded in two ways."""
 
 _NUMBERS: Final = (
     "TINYINT", "TINYINT UNSIGNED", "SMALLINT", "MEDIUMINT", "MEDIUMINT UNSIGNED", "INT", "INT",
@@ -88,6 +90,8 @@ class Grammar:
         charsets = CHARSETS["common"]
         if not self.has("charsets"):
             charsets = charsets[:1]
+        if not self.has("encodings"):
+            charsets = tuple(each for each in charsets if each[0] not in TWO_ENCODINGS)
         if not self.mixed and chance.random() < 0.3:
             charsets = CHARSETS["mariadb" if self.mariadb else "mysql"]
         # Most of the time one that everybody uses.
@@ -101,6 +105,8 @@ FEATURES: Final = {
     "labels": "labels of ENUM and SET that are empty or equal for the collation",
     "lenient": "sessions without strict mode, or without CHECKs",
     "charsets": "character sets other than utf8mb4",
+    "encodings": "character sets that encode characters in two ways",
+    "odd-dates": "dates with zeros in them, and days that do not exist",
     "json": "JSON columns",
     "rounded": "FLOAT(M,D) and DOUBLE(M,D)",
     "images": "binlog_row_image other than FULL",
@@ -269,7 +275,8 @@ class Definitions:
         if nullable and chance.random() < 0.3:
             return " DEFAULT NULL"
         filled = Column(column.name, kind, column.type, column.charset, nullable=False)
-        value = random_value(chance, filled, odd=0.05)
+        odd = 0.05 if self._session.odd_dates or not column.dated else 0
+        value = random_value(chance, filled, odd=odd)
         literal = self._session.literal(labels_of(column)[0] if kind == "enum" else value)
         braced = column.long or kind in {"json", "vector", *(s.lower() for s in _SPATIAL)}
         if len(literal) > 200:

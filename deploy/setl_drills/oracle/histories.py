@@ -122,7 +122,12 @@ class History:
         return self._sent(Alters.create)
 
     def _new_session(self) -> list[Step]:
-        session = random_session(self._chance, mariadb=self._grammar.mariadb, wild=self._wild)
+        session = random_session(
+            self._chance,
+            mariadb=self._grammar.mariadb,
+            wild=self._wild,
+            odd_dates=self._grammar.has("odd-dates"),
+        )
         self._session = session
         return session.statements
 

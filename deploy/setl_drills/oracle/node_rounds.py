@@ -87,6 +87,7 @@ def reason(text: str) -> str:
     """The first line of an error, without what differs from case to case."""
     line = re.split(r" \(pipeline|\. Make | \(table|\n", text.strip())[0]
     line = re.sub(r"/\*setl:\d+\*/ .*(?=: MySQL)|(?<=with error )(\d+): .*", r"\1 …", line)
+    line = re.sub(r": (CREATE|ALTER|DROP|RENAME|TRUNCATE) .*", "", line)
     line = re.sub(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\([^()]*\)", "…", line)
     line = re.sub(r"\b[\w$]+\.[\w$]+\b", "x.y", line)
     return re.sub(r"\d+", "N", line)[:200]

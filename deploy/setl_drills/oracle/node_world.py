@@ -1,4 +1,7 @@
-"""A source, its own replica, a target, and a real node with a channel between source and target."""
+"""A source, its own replica, a target, and a real node with a channel between source and target.
+
+Instead of the binlog, the channel may read a topic that a relay of setl fills with it.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,20 @@ from setl.cli.main import run
 from setl.systems.mysql.sql_files import system_table_statements
 from setl_drills.binlog import binlog_end
 from setl_drills.nodes import Cluster
+from setl_drills.oracle.formats import FORMATS
 from setl_drills.oracle.replica import Replication
+from setl_drills.tables import RELAY, topic_of, whole_topic
 from setl_drills.waiting import wait_for
-from setl_embedded import DatabaseServer, MariaDb, MySql, ZooKeeper
+from setl_embedded import DatabaseServer, Kafka, MariaDb, MySql, ZooKeeper
 from setl_embedded.ports import free_port
 
-CHANNEL: Final = "oracle"
-PIPELINE: Final = "st"
+_CHANNEL: Final = "oracle"
+_PIPELINE: Final = "st"
 _NODE: Final = "n1"
+_RELAYING: Final = "oracle-relay"
+"""The channel of the relay, if changes go through a topic."""
+_RELAY: Final = "r1"
+_TOPIC: Final = "oracle"
 _MARKS: Final = "oracle_marks"
 _WARM_LIMIT = 240.0
 _APPLY_LIMIT = 90.0
@@ -58,11 +67,17 @@ class NodeWorld:
         replica: follows the source by the server's own replication.
         target: what the channel writes to.
         mixed: whether source and target are of two families.
+        through: the format of the records between source and target, "" for none: the binlog.
         folder: data and logs of everything.
     """
 
     def __init__(
-        self, folder: Path, source: type[DatabaseServer], target: type[DatabaseServer]
+        self,
+        folder: Path,
+        source: type[DatabaseServer],
+        target: type[DatabaseServer],
+        through: str = "",
+        ddl: str = "pass",
     ) -> None:
         """Describe it; nothing is started.
 
@@ -70,15 +85,21 @@ class NodeWorld:
             folder: for data and logs.
             source: the family of source and replica, `MariaDb` or `MySql`.
             target: the family of the target.
+            through: a key of `FORMATS`, or "".
+            ddl: see a pipeline's; with ``ignore``, setl creates tables as the source has them.
         """
         self.folder = folder
         self.mixed = source is not target
+        self.through = through
+        self._ddl = ddl
         self.source = _server(source, folder, "source", 741, _ZONE)
         self.replica = _server(source, folder, "replica", 742, _ZONE, "--skip-slave-start")
         self.target = _server(target, folder, "target", 743)
         self._zookeeper = ZooKeeper(folder / "zookeeper")
+        self._kafka = Kafka(folder / "kafka") if through else None
         self._marks = 0
         self._loads = False
+        self._names: list[str] = []
         self._exit = ExitStack()
 
     @property
@@ -87,7 +108,8 @@ class NodeWorld:
         return isinstance(self.source, MariaDb)
 
     def __enter__(self) -> Self:
-        servers = (self.source, self.replica, self.target, self._zookeeper)
+        others = [self._zookeeper, *([self._kafka] if self._kafka else [])]
+        servers = (self.source, self.replica, self.target, *others)
         with ExitStack() as starting:
             for server in servers:
                 starting.callback(server.stop)
@@ -107,11 +129,14 @@ class NodeWorld:
             self._cluster = Cluster(self.folder, self._zookeeper.hosts, secrets)
             starting.callback(self._cluster.stop)
             self._environment = {**secrets, "SETL_ZOOKEEPER": self._zookeeper.hosts}
-            self._start_node()
-            file = self.folder / "oracle.yaml"
-            file.write_text(yaml.safe_dump(self._channel()))
-            self.setl("apply", str(file), "--yes")
-            self.setl("start", CHANNEL)
+            self._start_processes()
+            for channel in self._channels():
+                name = channel["channel"]
+                file = self.folder / f"{name}.yaml"
+                file.write_text(yaml.safe_dump(channel))
+                self.setl("apply", str(file), "--yes")
+                self.setl("start", name)
+                self._names.append(name)
             applied = self.wait_applied()
             if applied.state != "applied":
                 raise RuntimeError(f"the channel does not begin: {applied}")
@@ -121,7 +146,13 @@ class NodeWorld:
     def __exit__(self, *error: object) -> None:
         self._exit.close()
 
-    def _start_node(self) -> None:
+    def _start_processes(self) -> None:
+        """Start the node and, to fill a topic, a relay, unless they run."""
+        started = self._cluster.nodes
+        if self._kafka and not (_RELAY in started and started[_RELAY].running):
+            self._cluster.start_relay(_RELAY, free_port())
+        if _NODE in started and started[_NODE].running:
+            return
         process = self._cluster.start_node(
             _NODE, free_port(), options=("--spark-conf", "spark.driver.memory=1g")
         )
@@ -134,10 +165,10 @@ class NodeWorld:
 
         wait_for("the node to be warm", warm, _WARM_LIMIT, interval=0.2)
 
-    def _channel(self) -> dict[str, Any]:
+    def _channels(self) -> list[dict[str, Any]]:
+        """The channels in the order of the changes; one, or a relay and its reader."""
         ends = {
             name: {
-                "type": "mysql",
                 "host": server.host,
                 "port": server.port,
                 "user": server.user,
@@ -145,15 +176,21 @@ class NodeWorld:
             }
             for name, server in (("s", self.source), ("t", self.target))
         }
-        pipeline = {
-            "name": PIPELINE,
-            "source": ends["s"],
-            "target": ends["t"],
-            "ddl": "pass",
-            "create": True,
-            "tables": [{"from": "*.*"}],
+        binlog, target = ({"type": "mysql", **ends[name]} for name in "st")
+        tables = [{"from": "*.*"}]
+        follows = {"target": target, "ddl": self._ddl, "create": True, "tables": tables}
+        if not self._kafka:
+            pipeline = {"name": _PIPELINE, "source": binlog, **follows}
+            return [{"channel": _CHANNEL, "pipelines": [pipeline]}]
+        form, brokers = FORMATS[self.through], self._kafka.brokers
+        topic = {**topic_of(brokers, _TOPIC), "format": self.through, **form.written}
+        source = {**whole_topic(brokers, _TOPIC), "format": self.through, **form.read}
+        source["database"] = ends["s"]
+        pipelines = {
+            _RELAYING: {"name": RELAY, "source": binlog, "target": topic, "tables": tables},
+            _CHANNEL: {"name": _PIPELINE, "source": source, **follows},
         }
-        return {"channel": CHANNEL, "pipelines": [pipeline]}
+        return [{"channel": name, "pipelines": [each]} for name, each in pipelines.items()]
 
     def setl(self, *arguments: str, check: bool = True) -> str:
         """Run a command in this process, which saves a second each time; returns what it says.
@@ -199,45 +236,51 @@ class NodeWorld:
             now = time.monotonic()
             if now - asked > 0.3:
                 asked = now
-                state, error = self._pipeline()
+                state, error = self._state()
                 if state != "applied":
                     return Applied(state, error)
                 if now - began > limit:
                     return Applied("hangs", f"nothing for {limit:.0f} s; {error}")
             time.sleep(0.02)
 
-    def _pipeline(self) -> tuple[str, str]:
-        """``failed`` or ``ended`` and why; ``applied`` as long as it goes on."""
-        process = self._cluster.nodes[_NODE]
-        if not process.running:
-            return "ended", str(process.failure("ended by itself"))
-        status = self._cluster.status(_NODE)
-        for line in (status or {}).get("pipelines", ()):
-            figures = line.get("figures") or {}
-            if str(figures.get("state")).lower() in {"failed", "fail"}:
-                return "failed", str(figures.get("error"))
-            return "applied", str(figures.get("error") or figures.get("state"))
-        return "applied", ""
+    def _state(self) -> tuple[str, str]:
+        """``failed`` or ``ended`` and why; ``applied`` as long as all go on."""
+        said = ""
+        for nid in self._cluster.http:
+            process = self._cluster.nodes[nid]
+            if not process.running:
+                return "ended", str(process.failure("ended by itself"))
+            status = self._cluster.status(nid)
+            for line in (status or {}).get("pipelines", ()):
+                figures = line.get("figures") or {}
+                if str(figures.get("state")).lower() in {"failed", "fail"}:
+                    return "failed", str(figures.get("error"))
+                said = str(figures.get("error") or figures.get("state"))
+        return "applied", said
 
     def pause(self) -> None:
         """Apply nothing until `resume`."""
-        self.setl("pause", CHANNEL)
+        for name in self._names:
+            self.setl("pause", name)
 
     def resume(self) -> None:
         """Go on after `pause`."""
-        self.setl("start", CHANNEL, "--no-wait")
+        for name in self._names:
+            self.setl("start", name, "--no-wait")
 
     def _is_loading(self) -> bool:
         if not self._loads:
             return False
-        listed = json.loads(self.setl("load", "list", f"{CHANNEL}/{PIPELINE}", "--output", "json"))
+        listed = json.loads(
+            self.setl("load", "list", f"{_CHANNEL}/{_PIPELINE}", "--output", "json")
+        )
         self._loads = any(not load["ended"] for load in listed)
         return self._loads
 
     def load(self, table: str) -> None:
         """Begin to load a table again, alongside the stream."""
         self._loads = True
-        self.setl("load", f"{CHANNEL}/{PIPELINE}", "--table", table, "--no-wait", "--yes")
+        self.setl("load", f"{_CHANNEL}/{_PIPELINE}", "--table", table, "--no-wait", "--yes")
 
     def roll_back_prepared(self) -> None:
         """End the XA transactions that a history has left behind, with their locks."""
@@ -260,13 +303,16 @@ class NodeWorld:
 
     def give_up(self, schema: str) -> None:
         """What an operator does about a stop: drop the tables, and go on behind them."""
-        if not self._cluster.nodes[_NODE].running:
-            self._start_node()
-        self.setl("stop", CHANNEL, check=False)
+        self._start_processes()
+        for name in self._names:
+            self.setl("stop", name, check=False)
         self._replication.stop()
         self.drop_schema(schema)
-        self.setl("position", "reset", f"{CHANNEL}/{PIPELINE}", "--to", "latest", "--yes")
-        self.setl("start", CHANNEL, "--no-check", "--no-wait")
+        for channel in self._channels():
+            name = channel["channel"]
+            pipeline = f"{name}/{channel['pipelines'][0]['name']}"
+            self.setl("position", "reset", pipeline, "--to", "latest", "--yes")
+            self.setl("start", name, "--no-check", "--no-wait")
         self.follow()
         applied = self.wait_applied()
         if applied.state != "applied":

@@ -63,7 +63,7 @@ class Rows:
 
     def insert(self) -> list[str]:
         """An INSERT of one row or a few."""
-        verb = "INSERT IGNORE" if self._chance.random() < 0.15 else "INSERT"
+        verb = self._passing if self._chance.random() < 0.15 else "INSERT"
         return self._insert(verb)
 
     def replace(self) -> list[str]:
@@ -123,7 +123,7 @@ class Rows:
         chosen = [self.value(c) if c is changed else self._session.name(c.name) for c in plain]
         limit = self._chance.choice(["", " LIMIT 1", " LIMIT 5"])
         source = f"SELECT {', '.join(chosen)} FROM {self._table}{limit}"
-        return [f"INSERT IGNORE INTO {self._table} ({names}) {source}"]
+        return [f"{self._passing} INTO {self._table} ({names}) {source}"]
 
     def bulk(self, count: int) -> list[str]:
         """Many rows at once, whose whole numbers count up."""
@@ -137,7 +137,7 @@ class Rows:
         ]
         counted = f"SELECT 1 AS n UNION ALL SELECT n + 1 FROM s WHERE n < {count}"
         source = f"WITH RECURSIVE s AS ({counted}) SELECT {', '.join(chosen)} FROM s"
-        return [f"INSERT IGNORE INTO {self._table} ({names}) {source}"]
+        return [f"{self._passing} INTO {self._table} ({names}) {source}"]
 
     def from_other(self, other: Shape) -> list[str]:
         """Rows of another table, column by column, whatever their types."""
@@ -145,7 +145,7 @@ class Rows:
         names = ", ".join(self._session.name(c.name) for c, _ in pairs)
         chosen = ", ".join(self._session.name(c.name) for _, c in pairs)
         source = self._session.name(other.name)
-        verb = self._chance.choice(["INSERT IGNORE", "INSERT", "REPLACE"])
+        verb = self._chance.choice([self._passing, "INSERT", "REPLACE"])
         return [f"{verb} INTO {self._table} ({names}) SELECT {chosen} FROM {source} LIMIT 20"]
 
     def with_other(self, other: Shape) -> list[str]:
@@ -164,9 +164,16 @@ class Rows:
     def _table(self) -> str:
         return self._session.name(self._shape.name)
 
+    @property
+    def _passing(self) -> str:
+        """What inserts where there are such keys; IGNORE makes a zero date of what is none."""
+        exact = not self._session.odd_dates and any(c.dated for c in self._shape.columns)
+        return "REPLACE" if exact else "INSERT IGNORE"
+
     def value(self, column: Column) -> str:
         """A random literal for a column."""
-        return self._session.literal(random_value(self._chance, column, odd=self._odd))
+        odd = self._odd if self._session.odd_dates or not column.dated else 0
+        return self._session.literal(random_value(self._chance, column, odd=odd))
 
     def _new(self, column: Column) -> str:
         name = self._session.name(column.name)

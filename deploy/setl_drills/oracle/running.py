@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,9 +74,23 @@ def folder_of(given: Path | None) -> Path:
     return given or Path(tempfile.mkdtemp(prefix="setl-oracle-"))
 
 
-def own_world(sites: str, seed: int, folder: Path) -> NodeWorld:
-    """Describe what a run through a node needs; arguments as of `own_servers`."""
-    return NodeWorld(folder, *_families(sites, seed))
+def own_world(
+    sites: str, seed: int, folder: Path, through: str = "", without: Collection[str] = ()
+) -> NodeWorld:
+    """Describe what a run through a node needs.
+
+    Records do not have the session of a statement, so many that create a table stop a pipeline. A
+    run without schema changes goes on: setl creates the tables as it finds them at the source.
+
+    Args:
+        sites: see `own_servers`.
+        seed: see `own_servers`.
+        folder: for data and logs.
+        through: see `NodeWorld`.
+        without: features that histories will not have.
+    """
+    ddl = "ignore" if through and "ddl" in without else "pass"
+    return NodeWorld(folder, *_families(sites, seed), through, ddl)
 
 
 def _families(sites: str, seed: int) -> tuple[type[MariaDb | MySql], type[MariaDb | MySql]]:

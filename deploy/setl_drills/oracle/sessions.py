@@ -37,6 +37,7 @@ _STRICT: Final = (
     "ANSI,TRADITIONAL",
 )
 _LENIENT: Final = ("", "NO_ZERO_DATE", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES", "ALLOW_INVALID_DATES")
+_NO_ODD_DATES: Final = "NO_ZERO_DATE,NO_ZERO_IN_DATE"
 _ZONES: Final = ("+00:00", "+08:00", "-05:00", "+05:30", "-11:00", "+14:00", "SYSTEM")
 
 
@@ -81,12 +82,14 @@ class Session:
         mode: ``sql_mode``.
         image: ``binlog_row_image``.
         settings: everything else, by name.
+        odd_dates: whether its statements may store a date with zeros in it, or of no day.
     """
 
     charset: str = "utf8mb4"
     mode: str = _STRICT[0]
     image: str = "FULL"
     settings: dict[str, str] = field(default_factory=dict[str, str])
+    odd_dates: bool = True
 
     @property
     def strict(self) -> bool:
@@ -137,13 +140,16 @@ class Session:
         return f"`{name}`"
 
 
-def random_session(chance: random.Random, *, mariadb: bool, wild: bool) -> Session:
+def random_session(
+    chance: random.Random, *, mariadb: bool, wild: bool, odd_dates: bool = True
+) -> Session:
     """Make one up.
 
     Args:
         chance: decides.
         mariadb: the source's family, since each has settings of its own.
         wild: also what lets values in that the source would refuse by default.
+        odd_dates: see `Session`.
     """
     settings = {"time_zone": f"'{chance.choice(_ZONES)}'"}
     for name in ("foreign_key_checks", "unique_checks", "explicit_defaults_for_timestamp"):
@@ -155,5 +161,7 @@ def random_session(chance: random.Random, *, mariadb: bool, wild: bool) -> Sessi
     if chance.random() < 0.2:
         settings["innodb_strict_mode"] = "OFF"
     mode = chance.choice(_LENIENT if wild and chance.random() < 0.4 else _STRICT)
+    if not odd_dates:
+        mode = f"{mode.replace('ALLOW_INVALID_DATES', _NO_ODD_DATES)},{_NO_ODD_DATES}"
     charset = chance.choice(_CLIENTS) if chance.random() < 0.5 else "utf8mb4"
-    return Session(charset, mode, "FULL", settings)
+    return Session(charset, mode, "FULL", settings, odd_dates)

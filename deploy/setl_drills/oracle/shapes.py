@@ -43,6 +43,11 @@ class Column:
         return self.kind in {"timestamp", "datetime", "date", "time", "year"}
 
     @property
+    def dated(self) -> bool:
+        """Whether a value has a day in it."""
+        return self.kind in {"timestamp", "datetime", "date"}
+
+    @property
     def whole(self) -> bool:
         """Whether it holds integers."""
         return self.kind in {"tinyint", "smallint", "mediumint", "int", "bigint"}

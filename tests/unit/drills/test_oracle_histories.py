@@ -12,6 +12,7 @@ from setl_drills.command import drill
 from setl_drills.oracle.alters import Alters
 from setl_drills.oracle.comparison import Difference
 from setl_drills.oracle.definitions import FEATURES, Grammar
+from setl_drills.oracle.formats import FORMATS
 from setl_drills.oracle.histories import History, rows_of
 from setl_drills.oracle.node_rounds import Outcome, read_history, reason, write_history
 from setl_drills.oracle.node_world import Applied
@@ -76,6 +77,23 @@ def test_what_is_left_out_is_in_no_history():
     ):  # fmt: skip
         assert absent not in text, absent
     assert "INSERT INTO" in text
+
+
+def test_what_a_format_loses_is_in_no_history():
+    """Dates in any session: what is no date becomes a zero date under IGNORE."""
+    text = "\n".join(
+        s for seed in range(12) for s in statements(history(seed, without=FORMATS["debezium"].lost))
+    )
+    for absent in (
+        "0000-00-00", "2024-02-30", "ALLOW_INVALID_DATES", "IGNORE INTO `t1`", "SET sjis",
+        "binlog_row_image = 'MINIMAL'", "sql_mode = ''",
+    ):  # fmt: skip
+        assert absent not in text, absent
+    modes = [line for line in text.splitlines() if "SESSION sql_mode = '" in line]
+    assert modes
+    assert all("NO_ZERO_DATE,NO_ZERO_IN_DATE" in mode for mode in modes)
+    assert "2024-02-29" in text
+    assert "setl load" in text
 
 
 def test_xa_transactions_stay_whole_when_a_history_is_made_smaller():
@@ -211,3 +229,18 @@ def test_a_feature_that_does_not_exist_is_refused_with_the_list():
     done = CliRunner().invoke(drill, ["oracle", "--without", "help"])
     assert done.exit_code == 2
     assert all(name in done.output for name in FEATURES)
+
+
+@pytest.mark.parametrize("through", FORMATS)
+def test_the_list_of_features_says_why_a_format_loses_some(through):
+    done = CliRunner().invoke(drill, ["oracle", "--through", through, "--without", "help"])
+    text = " ".join(done.output.split())
+    assert FORMATS[through].lost.keys() <= FEATURES.keys()
+    assert all(f"(not through {through}: {why})" in text for why in FORMATS[through].lost.values())
+    assert text.count("not through") == len(FORMATS[through].lost)
+
+
+def test_rows_without_a_node_go_through_no_topic():
+    done = CliRunner().invoke(drill, ["oracle", "--adapters", "--through", "dts"])
+    assert done.exit_code == 2
+    assert "--through needs a node" in done.output
