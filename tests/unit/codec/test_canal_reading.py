@@ -38,6 +38,8 @@ def value_of(type_, text, zone=""):
         ("longtext", "", (Kind.TEXT, "")),
         ("blob", "\x00\xff\xc3", (Kind.BINARY, b"\0\xff\xc3")),
         ("binary(4)", "a", (Kind.BINARY, b"a\0\0\0")),
+        ("binary", "", (Kind.BINARY, b"\0")),
+        ("binary(0)", "", (Kind.BINARY, b"")),
         ("varbinary(4)", "a", (Kind.BINARY, b"a")),
         ("geometry", "\x00\x00\x00\x00\x01", (Kind.GEOMETRY, b"\0\0\0\0\1")),
         ("bit(64)", "18446744073709551615", (Kind.BIT, 2**64 - 1)),

@@ -67,7 +67,8 @@ def message_column(name: str, type_: str, zone: str) -> MessageColumn:  # noqa: 
     if base in _TEXTS:
         return MessageColumn(Column(name, Kind.TEXT), values.plain)
     if base in _BYTES:
-        fixed = (size or 1) if base == "binary" else 0
+        # BINARY is BINARY(1), and BINARY(0) holds nothing.
+        fixed = 0 if base != "binary" else size if found is not None and found[2] else 1
         column = Column(name, Kind.BINARY, binary_order=True, width=-1)
         return MessageColumn(column, values.binary_reader(fixed))
     if base in _SHAPES:
