@@ -205,7 +205,7 @@ def oracle(
     a round with --seed, --first and --minutes 0.
     """
     from setl_drills.oracle.definitions import FEATURES  # noqa: PLC0415 - slow, see `_run`
-    from setl_drills.oracle.formats import FORMATS  # noqa: PLC0415
+    from setl_drills.oracle.formats import FORMATS, left_out  # noqa: PLC0415
     from setl_embedded import EmbeddedError  # noqa: PLC0415
 
     if adapters and through:
@@ -227,7 +227,7 @@ def oracle(
         wrong = play(
             _console(),
             seconds=minutes * 60,
-            without=frozenset((*without, *lost)),
+            without=left_out(through or "", without),
             through=through or "",
             **how,
         )

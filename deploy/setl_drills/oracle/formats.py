@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -39,3 +39,17 @@ FORMATS: Final = {
     "canal": Format(read={"time_zone": "UTC"}, lost={"images": _IMAGES, "encodings": _ENCODINGS}),
 }
 """By the name of ``format`` in a channel file."""
+
+
+def left_out(through: str, without: Iterable[str]) -> frozenset[str]:
+    """The features that histories do not have: those named, and those that a format loses.
+
+    Args:
+        through: a key of `FORMATS`, "" for a binlog.
+        without: named ones.
+    """
+    named = frozenset(without)
+    if not through:
+        return named
+    # Without schema changes setl creates the tables, and it creates none with foreign keys.
+    return named | FORMATS[through].lost.keys() | ({"foreign"} if "ddl" in named else set[str]())
