@@ -111,6 +111,7 @@ FEATURES: Final = {
     "rounded": "FLOAT(M,D) and DOUBLE(M,D)",
     "images": "binlog_row_image other than FULL",
     "ddl": "schema changes",
+    "session": "schema changes that mean something else in another session",
     "or-replace": "CREATE OR REPLACE TABLE of MariaDB",
     "online": "schema changes as gh-ost and pt-online-schema-change make them",
     "database": "ALTER DATABASE",
@@ -255,7 +256,10 @@ class Definitions:
         """NULL, DEFAULT and the like."""
         chance = self._chance
         null = chance.choice([" NULL", "", " NOT NULL"])
-        text = null + self._default(column, nullable=null != " NOT NULL")
+        if column.kind == "timestamp" and not self._grammar.has("session"):
+            text = " NULL"  # a default would be of a time zone
+        else:
+            text = null + self._default(column, nullable=null != " NOT NULL")
         if chance.random() < 0.06:
             text += " COMMENT " + self._session.text(chance.choice(["a comment", "it's é", "\\"]))
         if chance.random() < 0.05:

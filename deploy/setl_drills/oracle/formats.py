@@ -24,11 +24,13 @@ class Format:
 
 _IMAGES: Final = "records have whole rows; the relay stops"
 _ENCODINGS: Final = "records have characters, and servers choose between two encodings of one"
+_SESSION: Final = "records do not have the session; the pipeline stops"
 FORMATS: Final = {
-    "dts": Format(),
+    "dts": Format(lost={"session": _SESSION}),
     "debezium": Format(
         written={"schemas": True, "schema_changes": True},
         lost={
+            "session": _SESSION,
             "images": _IMAGES,
             "encodings": _ENCODINGS,
             "labels": "numbers of an ENUM or SET that print alike are one text",
@@ -36,7 +38,10 @@ FORMATS: Final = {
             "lenient": "such sessions store zero dates",
         },
     ),
-    "canal": Format(read={"time_zone": "UTC"}, lost={"images": _IMAGES, "encodings": _ENCODINGS}),
+    "canal": Format(
+        read={"time_zone": "UTC"},
+        lost={"session": _SESSION, "images": _IMAGES, "encodings": _ENCODINGS},
+    ),
 }
 """By the name of ``format`` in a channel file."""
 

@@ -126,7 +126,7 @@ class History:
             self._chance,
             mariadb=self._grammar.mariadb,
             wild=self._wild,
-            odd_dates=self._grammar.has("odd-dates"),
+            without=self._grammar.without,
         )
         self._session = session
         return session.statements

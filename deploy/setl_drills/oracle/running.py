@@ -79,8 +79,8 @@ def own_world(
 ) -> NodeWorld:
     """Describe what a run through a node needs.
 
-    Records do not have the session of a statement, so many that create a table stop a pipeline. A
-    run without schema changes goes on: setl creates the tables as it finds them at the source.
+    Records do not have the session of a statement, so that some that create a table stop a
+    pipeline. Without schema changes setl creates the tables as it finds them at the source.
 
     Args:
         sites: see `own_servers`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -141,7 +142,7 @@ class Session:
 
 
 def random_session(
-    chance: random.Random, *, mariadb: bool, wild: bool, odd_dates: bool = True
+    chance: random.Random, *, mariadb: bool, wild: bool, without: Collection[str] = ()
 ) -> Session:
     """Make one up.
 
@@ -149,7 +150,7 @@ def random_session(
         chance: decides.
         mariadb: the source's family, since each has settings of its own.
         wild: also what lets values in that the source would refuse by default.
-        odd_dates: see `Session`.
+        without: features that histories do not have, see `FEATURES`.
     """
     settings = {"time_zone": f"'{chance.choice(_ZONES)}'"}
     for name in ("foreign_key_checks", "unique_checks", "explicit_defaults_for_timestamp"):
@@ -160,7 +161,11 @@ def random_session(
         settings["collation_connection"] = chance.choice(("utf8mb4_bin", "latin1_bin"))
     if chance.random() < 0.2:
         settings["innodb_strict_mode"] = "OFF"
-    mode = chance.choice(_LENIENT if wild and chance.random() < 0.4 else _STRICT)
+    modes = _LENIENT if wild and chance.random() < 0.4 else _STRICT
+    if "session" in without:
+        modes = [mode for mode in modes if "ANSI" not in mode]
+    mode = chance.choice(modes)
+    odd_dates = "odd-dates" not in without
     if not odd_dates:
         mode = f"{mode.replace('ALLOW_INVALID_DATES', _NO_ODD_DATES)},{_NO_ODD_DATES}"
     charset = chance.choice(_CLIENTS) if chance.random() < 0.5 else "utf8mb4"
