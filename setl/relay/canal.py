@@ -12,7 +12,13 @@ from setl.codec.canal.writing.messages import CanalMessages
 from setl.model.change import DecodedRows
 from setl.model.entry import Entry
 from setl.model.position import BinlogPosition
+from setl.relay.formats import RecordFormat
 from setl.relay.serializer import Message, Messages
+
+
+def canal_serializer(form: RecordFormat, version: str, clock: Clock) -> CanalSerializer:  # noqa: ARG001
+    """The serializer for a stream of any server."""
+    return CanalSerializer(clock, schema_changes=form.schema_changes)
 
 
 class CanalSerializer:

@@ -14,7 +14,21 @@ from setl.codec.debezium.writing.events import DebeziumEvents, TransactionSource
 from setl.model.change import DecodedRows
 from setl.model.entry import Entry
 from setl.model.position import BinlogPosition
+from setl.relay.formats import RecordFormat
 from setl.relay.serializer import Message, Messages, binlog_position
+
+
+def debezium_serializer(form: RecordFormat, version: str, clock: Clock) -> DebeziumSerializer:
+    """The serializer for a stream of a server of this version."""
+    options = form.options
+    return DebeziumSerializer(
+        options["prefix"] or form.topic,
+        clock,
+        mariadb="mariadb" in version.lower(),
+        schemas=options["schemas"],
+        exact_decimals=options["decimals"] == "string",
+        schema_changes=form.schema_changes,
+    )
 
 
 class DebeziumSerializer:
@@ -33,7 +47,16 @@ class DebeziumSerializer:
         exact_decimals: bool = False,
         schema_changes: bool = False,
     ) -> None:
-        """See `setl.relay.formats.RecordFormat`; events say when they were read, by `clock`."""
+        """Write as the connector's settings say; events say when they were read, by `clock`.
+
+        Args:
+            prefix: what Debezium calls the server, its topic.prefix.
+            clock: see above.
+            mariadb: whether it is the connector for MariaDB.
+            schemas: whether each record has its schema.
+            exact_decimals: whether a DECIMAL is text; see `KafkaTarget.decimals`.
+            schema_changes: see `setl.relay.formats.RecordFormat`.
+        """
         self._events = DebeziumEvents(
             prefix, mariadb=mariadb, schemas=schemas, exact_decimals=exact_decimals
         )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+from setl.channel.fields.kafka_formats import DTS, STANDALONE
 from setl.clock import Clock
 from setl.codec.dts.record_writer import DtsRecordWriter
 from setl.codec.dts.table_form import DtsTableForms
-from setl.relay.canal import CanalSerializer
-from setl.relay.debezium import DebeziumSerializer
+from setl.lazy_imports import imported
 from setl.relay.dts import DtsSerializer
 from setl.relay.ports import RelayedTables
 from setl.relay.serializer import Serializer
@@ -21,40 +22,34 @@ class RecordFormat:
 
     Attributes:
         name: of the format.
-        prefix: what Debezium calls the server.
-        schemas: whether each record of Debezium's has its schema.
-        decimals: how these have a DECIMAL.
+        topic: where they are written.
         schema_changes: whether there is a record of each schema change; of DTS there always is.
+        options: the values of the format's own fields, see
+            `setl.channel.fields.kafka_formats.StandaloneFormat`.
     """
 
-    name: Literal["dts", "debezium", "canal"] = "dts"
-    prefix: str = ""
-    schemas: bool = False
-    decimals: Literal["precise", "string"] = "precise"
+    name: str = DTS
+    topic: str = ""
     schema_changes: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def has_own_tables(self) -> bool:
         """Whether rows of setl's own tables are written, on which its subscribers act."""
-        return self.name == "dts"
+        return self.name == DTS
 
 
 def serializer_of(form: RecordFormat, tables: RelayedTables, clock: Clock) -> Serializer:
     """What writes a stream in a format; nothing is known of tables yet.
 
     Raises:
+        NodeNotReadyError: this installation lacks the format.
         SetlError: the source does not answer.
     """
     version = tables.server_version()
-    if form.name == "debezium":
-        return DebeziumSerializer(
-            form.prefix,
-            clock,
-            mariadb="mariadb" in version.lower(),
-            schemas=form.schemas,
-            exact_decimals=form.decimals == "string",
-            schema_changes=form.schema_changes,
-        )
-    if form.name == "canal":
-        return CanalSerializer(clock, schema_changes=form.schema_changes)
-    return DtsSerializer(DtsRecordWriter(version), DtsTableForms(tables.unique_keys), clock)
+    if form.name == DTS:
+        return DtsSerializer(DtsRecordWriter(version), DtsTableForms(tables.unique_keys), clock)
+    made: Callable[[RecordFormat, str, Clock], Serializer] = imported(
+        STANDALONE[form.name].serializer, f"the format {form.name}"
+    )
+    return made(form, version, clock)

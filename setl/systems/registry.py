@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, overload
+
+from setl.lazy_imports import imported
 
 if TYPE_CHECKING:
     from setl.channel.fields.endpoint import SourceConfig, TargetConfig
@@ -19,6 +20,8 @@ def system_of(config: SourceConfig | TargetConfig) -> SourceSystem | TargetSyste
 
     A system is imported when a channel file asks for it, so that the client libraries of the
     others are not needed.
+
+    Raises:
+        NodeNotReadyError: this installation lacks it.
     """
-    module, _, name = config.system.partition(":")
-    return getattr(import_module(module), name)(config)
+    return imported(config.system, config.address)(config)

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
+from setl.channel.fields.kafka_formats import STANDALONE
 from setl.channel.routes.routing import Router
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
-from setl.codec.canal.reading.rows import CanalRowCodec
-from setl.codec.debezium.reading.rows import DebeziumRowCodec
 from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.row_codec import RowCodec
 from setl.errors import DataError
+from setl.lazy_imports import imported
 from setl.model.change import DecodedRows, Row
 from setl.model.checkpoint import ShownPosition
 from setl.model.schema import RowSchema
@@ -107,20 +107,23 @@ def codec_named(name: str) -> RowCodec:
 
     Args:
         name: see `setl.channel.fields.endpoint.SourceConfig.codec`.
+
+    Raises:
+        NodeNotReadyError: this installation lacks it.
     """
     codec = _codecs.get(name)
     if codec is None:
-        format_, _, zone = name.partition(" ")
-        if format_ == "binlog":
-            codec = BinlogRowCodec()
-        elif format_ == "debezium":
-            codec = DebeziumRowCodec()
-        elif format_ == "canal":
-            codec = CanalRowCodec(zone)
-        else:
-            codec = DtsRowCodec(logical_names=name != _PHYSICAL)
-        _codecs[name] = codec
+        codec = _codecs[name] = _new_codec(name)
     return codec
+
+
+def _new_codec(name: str) -> RowCodec:
+    format_, *options = name.split(" ")
+    if format_ == "binlog":
+        return BinlogRowCodec()
+    if format_ in STANDALONE:
+        return imported(STANDALONE[format_].rows, f"the format {format_}")(*options)
+    return DtsRowCodec(logical_names=name != _PHYSICAL)
 
 
 def single_items(codec: RowCodec, items: Iterable[WorkItem]) -> Iterator[WorkItem]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 from typing_extensions import override
@@ -11,6 +11,7 @@ from typing_extensions import override
 from setl.channel.fields.checks import Broker, KafkaSetting, Text, TimeZone, UnixTime
 from setl.channel.fields.endpoint import Database, SourceConfig, TargetConfig
 from setl.channel.fields.field_descriptions import CREDENTIAL, KAFKA_SSL_CA, USER
+from setl.channel.fields.kafka_formats import DTS, STANDALONE, Format, StandaloneFormat
 from setl.channel.fields.kafka_settings import (
     CONSUMER_SETTINGS,
     NOT_ALLOWED,
@@ -29,7 +30,6 @@ _ONE_PIPELINE_EACH = (
     " instead"
 )
 _EMPTY = "would leave all but the first empty; choose `partition_by: table` or `key`"
-_OF_DEBEZIUM = ("prefix", "schemas", "decimals")
 _MECHANISM = "How the account logs in (SASL); DTS uses PLAIN."
 
 
@@ -57,6 +57,18 @@ _KafkaStart = Annotated[
 ]
 
 
+def _of_another_format(
+    end: type[StrictModel], raw: Raw, fields: Callable[[StandaloneFormat], Iterable[str]]
+) -> Iterable[tuple[Path, str]]:
+    """Fields of an end that mean something to one format, which is not the given one."""
+    for format_, form in STANDALONE.items():
+        if raw.get("format") == format_:
+            continue
+        for name in fields(form):
+            if raw.get(name) not in (None, end.model_fields[name].default):
+                yield (name,), f"means nothing without `format: {format_}`"
+
+
 class KafkaSource(SourceConfig):
     """Change records of Alibaba DTS, Debezium or Canal on one partition of a Kafka topic."""
 
@@ -64,8 +76,8 @@ class KafkaSource(SourceConfig):
     has_signs: ClassVar[bool] = False
 
     type: Literal["kafka"] = Field(description="Kafka.")
-    format: Literal["dts", "debezium", "canal"] = Field(
-        default="dts",
+    format: Format = Field(
+        default=DTS,
         description="Format of the records. dts: Alibaba DTS, in Avro. debezium: JSON"
         " with schemas, of the connectors for MySQL and MariaDB. canal: flat messages.",
     )
@@ -129,14 +141,14 @@ class KafkaSource(SourceConfig):
     @property
     @override
     def codec(self) -> str:
-        if self.format != "dts":
+        if self.stands_alone:
             return f"{self.format} {self.time_zone}" if self.time_zone else self.format
         return "dts" if self.logical_names else "dts-physical"
 
     @property
     def stands_alone(self) -> bool:
         """Whether each record is a change of its own: no transactions, and no marks in them."""
-        return self.format != "dts"
+        return self.format != DTS
 
     @property
     @override
@@ -171,10 +183,9 @@ class KafkaSource(SourceConfig):
         """A password is of somebody, and the position in the topic is setl's to keep."""
         if raw.get("password") and not raw.get("user"):
             yield ("user",), "is required where there is a password"
-        if raw.get("logical_names") is not None and raw.get("format", "dts") != "dts":
-            yield ("logical_names",), "means nothing without `format: dts`"
-        if raw.get("time_zone") is not None and raw.get("format") != "canal":
-            yield ("time_zone",), "means nothing without `format: canal`"
+        if raw.get("logical_names") is not None and raw.get("format", DTS) != DTS:
+            yield ("logical_names",), f"means nothing without `format: {DTS}`"
+        yield from _of_another_format(cls, raw, lambda form: form.source_fields)
         for name in part(raw.get("kafka")):
             plain = str(name).replace(".", "_")
             if plain in OWN_OF_CONSUMER:
@@ -198,8 +209,8 @@ class KafkaTarget(TargetConfig):
     is_log: ClassVar[bool] = True
 
     type: Literal["kafka"] = Field(description="Kafka.")
-    format: Literal["dts", "debezium", "canal"] = Field(
-        default="dts",
+    format: Format = Field(
+        default=DTS,
         description="Format of the records. dts: Alibaba DTS, in Avro. debezium: Debezium's"
         " envelope, in JSON. canal: Canal's flat messages, in JSON.",
     )
@@ -268,16 +279,27 @@ class KafkaTarget(TargetConfig):
     @property
     def writes_schema_changes(self) -> bool:
         """Whether there is a record of each schema change, if the format leaves it open."""
-        return self.format == "canal" if self.schema_changes is None else self.schema_changes
+        form = STANDALONE.get(self.format)
+        if self.schema_changes is None:
+            return form is not None and form.schema_changes
+        return self.schema_changes
+
+    @property
+    def format_options(self) -> Mapping[str, Any]:
+        """The values of the fields that are this format's own."""
+        form = STANDALONE.get(self.format)
+        return {} if form is None else {name: getattr(self, name) for name in form.target_fields}
 
     def as_source(self) -> KafkaSource | None:
         """The topic as one to read, if setl reads such records; `kafka` is a producer's."""
-        if self.format == "debezium" and not self.schemas:
+        form = STANDALONE.get(self.format)
+        if form is not None and not form.read_with.items() <= self.format_options.items():
             return None
+        own: Mapping[str, Any] = {} if form is None else form.source_fields
         return KafkaSource(
+            **own,
             type="kafka",
             format=self.format,
-            time_zone="UTC" if self.format == "canal" else None,
             brokers=self.brokers,
             topic=self.topic,
             user=self.user,
@@ -297,11 +319,8 @@ class KafkaTarget(TargetConfig):
                 yield ("kafka", name), "cannot be set; `delivery` decides it"
             elif plain not in PRODUCER_SETTINGS:
                 yield ("kafka", name), NOT_ALLOWED
-        if raw.get("format", "dts") != "debezium":
-            for name in _OF_DEBEZIUM:
-                if raw.get(name) not in (None, "", False, "precise"):
-                    yield (name,), "means nothing without `format: debezium`"
-        if raw.get("format", "dts") == "dts" and raw.get("schema_changes") is not None:
-            yield ("schema_changes",), "means nothing to `format: dts`, which always has them"
+        yield from _of_another_format(cls, raw, lambda form: form.target_fields)
+        if raw.get("format", DTS) == DTS and raw.get("schema_changes") is not None:
+            yield ("schema_changes",), f"means nothing to `format: {DTS}`, which always has them"
         if raw.get("partition_by", "order") == "order" and raw.get("partitions", 1) not in (1, "1"):
             yield ("partitions",), _EMPTY

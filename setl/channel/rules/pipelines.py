@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from posixpath import isabs
 
 from setl.channel.fields.endpoints import stores_checkpoints, takes_documents
+from setl.channel.fields.kafka_formats import STANDALONE
 from setl.channel.text.problems import Path
 from setl.channel.text.raw import Raw, part
 from setl.channel.text.references import has_reference
@@ -15,7 +16,6 @@ _NOT_A_FILE = (
     " machine, and has to find it"
 )
 _NOT_A_PATH = "must be a path from the root: a node may be started in another folder next time"
-_STAND_ALONE = ("debezium", "canal")  # formats; a raw value may be unhashable
 _RELAY_KEYS = frozenset({"from", "from_", "group"})
 
 
@@ -125,7 +125,7 @@ def wrong_return(pipelines: Sequence[Raw]) -> Iterator[tuple[Path, str]]:
     sites = [_server(each) if each.get("type") == "mysql" else "" for each in targets]
     for i, pipeline in enumerate(pipelines):
         source = part(pipeline.get("source"))
-        if source.get("format") not in _STAND_ALONE or not sites[i]:
+        if str(source.get("format")) not in STANDALONE or not sites[i]:
             continue
         origin = _server(part(source.get("database")))
         others = {site for site in sites if site not in ("", sites[i])}

@@ -23,9 +23,11 @@ LAST: Final = (1 << 63) - 1
 HEARTBEAT: Final = -1
 """Ordinal of a heartbeat: everything before its boundary is in the partition already."""
 
-_FORMATS: Final = {b"1": "dts", b"debezium": "debezium", b"canal": "canal"}
-"""The first word of a position by the format of the value; a reader of another form refuses it."""
-_FORMS: Final = {name: form + b" " for form, name in _FORMATS.items()}
+_DTS: Final = b"1"
+"""The first word of a position of DTS records; of other formats it is their name.
+
+A later form of the positions themselves would be another number, which this reader refuses.
+"""
 _NOTHING: Final = "-"
 
 
@@ -65,7 +67,8 @@ class RelayTransaction(NamedTuple):
             self.created,
             self.gtid or _NOTHING,
         )
-        return _FORMS[self.format] + " ".join(map(str, words)).encode() + b" "
+        form = _DTS if self.format == "dts" else self.format.encode()
+        return form + b" " + " ".join(map(str, words)).encode() + b" "
 
 
 class RelayPosition(NamedTuple):
@@ -111,6 +114,15 @@ def relay_position_of(headers: Iterable[tuple[str, bytes | None]]) -> RelayPosit
     return None
 
 
+def _format_of(word: bytes) -> str:
+    """The format that the first word names; ValueError if it is no name of one."""
+    if word == _DTS:
+        return "dts"
+    if not (word.isalpha() and word.islower()):
+        raise ValueError("another form of positions")
+    return word.decode()
+
+
 def _parsed(value: bytes) -> RelayPosition:
     try:
         words = value.split(b" ")
@@ -124,7 +136,7 @@ def _parsed(value: bytes) -> RelayPosition:
             int(writer),
             int(created),
             "" if gtid == b"-" else gtid.decode(),
-            _FORMATS[form],
+            _format_of(form),
         )
         position = RelayPosition(transaction, int(ordinal))
         _ = position.order  # a file without a number is no place

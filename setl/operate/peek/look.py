@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Generator
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from pydantic import ValidationError
 
 from setl.channel.fields.endpoint import SourceConfig
+from setl.channel.fields.kafka_formats import STANDALONE
 from setl.channel.file import KafkaSource, MysqlSource, Pipeline
 from setl.errors import ConfigurationError
 from setl.select.start_point import StartPoint
@@ -19,7 +21,13 @@ from setl.systems.seen_record import SeenRecord, Wanted
 
 _FORMS = (
     "Write kafka://HOST:PORT[,HOST:PORT]/TOPIC[/PARTITION] or mysql://USER@HOST[:PORT]; both take "
-    "?ssl_ca=FILE, and Kafka USER@, ?sid=GROUP and ?format=debezium or canal as well"
+    "?ssl_ca=FILE, and Kafka USER@, ?sid=GROUP and ?format=FORMAT"
+    f" ({' or '.join(STANDALONE)}) as well"
+)
+_NEEDED = "".join(
+    f"; of `format: {format_}` with `{name}: {json.dumps(value)}`"
+    for format_, form in STANDALONE.items()
+    for name, value in form.read_with.items()
 )
 _OPTIONS = {
     "kafka": {"ssl_ca", "sid", "mechanism", "format", "time_zone"},
@@ -57,7 +65,7 @@ def target_subject(pipeline: Pipeline) -> Subject:
     if topic is None:
         raise ConfigurationError(
             f"the pipeline {pipeline.name} writes no records that setl reads",
-            hint="Only a relay's topic can be looked at, of Debezium's format with `schemas: true`",
+            hint=f"Only a relay's topic can be looked at{_NEEDED}",
         )
     return Subject(topic)
 

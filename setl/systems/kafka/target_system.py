@@ -90,10 +90,9 @@ class KafkaTargetSystem(TargetSystem):
             partition_by=config.partition_by,
             format=RecordFormat(
                 name=config.format,
-                prefix=config.prefix or config.topic,
-                schemas=config.schemas,
-                decimals=config.decimals,
+                topic=config.topic,
                 schema_changes=config.writes_schema_changes,
+                options=config.format_options,
             ),
         )
 

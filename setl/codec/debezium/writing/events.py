@@ -42,7 +42,7 @@ class DebeziumEvents:
     """Writes change events of one stream."""
 
     def __init__(self, prefix: str, *, mariadb: bool, schemas: bool, exact_decimals: bool) -> None:
-        """See `setl.relay.formats.RecordFormat`."""
+        """See `setl.relay.debezium.DebeziumSerializer`."""
         connector = "mariadb" if mariadb else "mysql"
         self._tables = DebeziumTables(
             prefix, connector, schemas=schemas, exact_decimals=exact_decimals

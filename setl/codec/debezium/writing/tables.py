@@ -33,7 +33,7 @@ class DebeziumTable:
         schemas: bool,
         exact_decimals: bool,
     ) -> None:
-        """Prepare for a table; see `setl.relay.formats.RecordFormat`."""
+        """Prepare for a table; see `setl.relay.debezium.DebeziumSerializer`."""
         schema = table.schema
         columns = [debezium_column(c, exact_decimals=exact_decimals) for c in table.columns]
         self._schema = schema
