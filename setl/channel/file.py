@@ -16,7 +16,6 @@ from setl.channel.fields.endpoints import (
     GtidStart,
     MysqlSource,
     MysqlTarget,
-    OpenSearchTarget,
     Source,
     Target,
 )
@@ -65,7 +64,6 @@ __all__ = [
     "MysqlTarget",
     "NodeChoice",
     "OffsetStart",
-    "OpenSearchTarget",
     "Pipeline",
     "Source",
     "TableMapping",

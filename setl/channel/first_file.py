@@ -16,7 +16,7 @@ from typing import Any, cast
 import yaml
 
 from setl.channel.names.patterns import escape
-from setl.channel.text.server_url import ServerUrl
+from setl.channel.server_url import ServerUrl
 
 _WIDTH = 98
 _INVENTED = "              # nobody has named it: change it, then run `setl check`"

@@ -23,8 +23,8 @@ from setl.channel.first_file import (
 )
 from setl.channel.names.patterns import is_system
 from setl.channel.reading import resolve_and_parse
+from setl.channel.server_url import ServerUrl
 from setl.channel.text.problems import ChannelFileError
-from setl.channel.text.server_url import ServerUrl
 from setl.counting import count
 from setl.errors import ConfigurationError, TransientError
 from setl.operate.alike_findings import alike, named, statements_of

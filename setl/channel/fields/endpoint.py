@@ -6,6 +6,7 @@ import, so that channel files can be read, checked and routed without any system
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
@@ -98,6 +99,7 @@ class TargetConfig(StrictModel):
         stores_checkpoints: whether it can keep a checkpoint beside its rows.
         stores_fence: whether it has its fence beside its rows, so that both are set back together.
         is_log: whether it takes the changes themselves, from a relay, and no rows.
+        url_schemes: schemes by which a URL names one with `hosts`, and how these are spoken to.
     """
 
     system: ClassVar[str]
@@ -105,6 +107,7 @@ class TargetConfig(StrictModel):
     stores_checkpoints: ClassVar[bool] = False
     stores_fence: ClassVar[bool] = False
     is_log: ClassVar[bool] = False
+    url_schemes: ClassVar[Mapping[str, str]] = {}
 
     @property
     def address(self) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Union, get_args
 
@@ -21,9 +20,10 @@ from setl.channel.fields.field_descriptions import (
     USER,
 )
 from setl.channel.fields.kafka_endpoints import KafkaSource, KafkaTarget
+from setl.channel.fields.opensearch_endpoint import OpenSearchTarget
 from setl.channel.fields.start_position import LoadStart, Word, start_error, start_kind
 from setl.channel.text.problems import Path
-from setl.channel.text.raw import Raw, items
+from setl.channel.text.raw import Raw
 from setl.channel.text.strict_model import StrictModel
 
 
@@ -176,6 +176,11 @@ class ElasticsearchTarget(TargetConfig):
 
     system: ClassVar[str] = "setl.systems.elasticsearch.target_system:ElasticsearchTargetSystem"
     holds_documents: ClassVar[bool] = True
+    url_schemes: ClassVar[Mapping[str, str]] = {
+        "elasticsearch": "http",
+        "http": "http",
+        "https": "https",
+    }
 
     type: Literal["elasticsearch"] = Field(description="Elasticsearch.")
     hosts: list[Url] = Field(min_length=1, description="URLs of its nodes, http or https.")
@@ -207,61 +212,6 @@ class ElasticsearchTarget(TargetConfig):
             yield ("user",), "is required where there is a password"
 
 
-class OpenSearchTarget(TargetConfig):
-    """An OpenSearch cluster as target."""
-
-    system: ClassVar[str] = "setl.systems.opensearch.target_system:OpenSearchTargetSystem"
-    holds_documents: ClassVar[bool] = True
-
-    type: Literal["opensearch"] = Field(description="OpenSearch.")
-    hosts: list[Url] = Field(min_length=1, description="URLs of its nodes, http or https.")
-    user: str = Field(default="", description=USER)
-    password: str = Field(default="", repr=False, description=CREDENTIAL)
-    aws_region: str = Field(
-        default="",
-        description="Region of an Amazon OpenSearch Service domain: requests are signed (SigV4), in"
-        " place of an account.",
-    )
-    aws_access_key_id: str = Field(
-        default="",
-        description="Key that signs. Default: what AWS's SDK finds on the machine, such as the role"
-        " of the instance.",
-    )
-    aws_secret_access_key: str = Field(
-        default="", repr=False, description="Its secret, as ${NAME}."
-    )
-    ca_certs: str = Field(
-        default="",
-        description="File on the nodes with trusted certificate authorities. Default: the"
-        " system's.",
-    )
-    request_timeout: Seconds = Field(
-        default=30.0, description="Seconds to wait for an answer before a request counts as lost."
-    )
-
-    @property
-    @override
-    def address(self) -> str:
-        return ",".join(self.hosts)
-
-    @classmethod
-    def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
-        """One way to log in, complete, and to something that keeps what is promised."""
-        if raw.get("password") and not raw.get("user"):
-            yield ("user",), "is required where there is a password"
-        if raw.get("aws_region") and raw.get("user"):
-            yield ("aws_region",), "cannot be given together with `user`; choose one of them"
-        if bool(raw.get("aws_access_key_id")) != bool(raw.get("aws_secret_access_key")):
-            yield ("aws_access_key_id",), "needs `aws_secret_access_key`, and the other way round"
-        if raw.get("aws_access_key_id") and not raw.get("aws_region"):
-            yield ("aws_region",), "is required where there is a key of AWS"
-        for number, host in enumerate(items(raw.get("hosts"))):
-            if _SERVERLESS.search(str(host)):
-                yield ("hosts", number), "is of OpenSearch Serverless, which cannot be a target"
-
-
-_SERVERLESS = re.compile(r"\.aoss\.[a-z0-9-]*\.?amazonaws\.com", re.IGNORECASE)
-
 ENTRY_POINTS = "setl.targets"
 """Group of the entry points by which other packages bring targets of their own."""
 
@@ -280,6 +230,13 @@ TYPES = frozenset(
     get_args(form.model_fields["type"].annotation)[0] for form in (*SOURCES, *TARGETS)
 )
 """What stands as `type` of a source or a target."""
+
+URL_SCHEMES = {
+    scheme: (get_args(form.model_fields["type"].annotation)[0], spoken)
+    for form in BUILT_IN_TARGETS
+    for scheme, spoken in form.url_schemes.items()
+}
+"""The type that the scheme of a URL stands for, and how its servers are spoken to."""
 
 _BY_TYPE = {get_args(form.model_fields["type"].annotation)[0]: form for form in TARGETS}
 

@@ -114,7 +114,7 @@ def init(  # noqa: PLR0917 - click passes options by name
 
 def _look(source: str, target: str | None) -> FirstChannel:
     # Imported late: a file without `--from` needs no server's library.
-    from setl.channel.text.server_url import read_server_url  # noqa: PLC0415
+    from setl.channel.server_url import read_server_url  # noqa: PLC0415
     from setl.operate.first_channel import first_channel  # noqa: PLC0415
 
     of_source = read_server_url(source, "--from")

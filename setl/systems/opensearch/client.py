@@ -21,11 +21,11 @@ from opensearchpy.exceptions import (
 from opensearchpy.serializer import JSONSerializer
 
 from setl.errors import ConfigurationError, SetlError, TransientError, UntrustedServerError
-from setl.systems.opensearch.endpoint import OPENSEARCH, OpenSearchEndpoint, is_opensearch
+from setl.systems.opensearch.product import OPENSEARCH, AwsLogin, is_opensearch
 from setl.systems.opensearch.signing import signer
 from setl.systems.search_index.bounded import BoundedAnswer, BoundedPool, OtherProductError, name_at
 from setl.systems.search_index.errors import NOT_FOUND
-from setl.systems.search_index.port import JSON, Answer
+from setl.systems.search_index.port import JSON, Answer, ClusterEndpoint
 
 _OF_ELASTICSEARCH: Final = "x-elastic-product"  # is on every answer of Elasticsearch
 _CONNECTIONS: Final = 10
@@ -36,15 +36,15 @@ _OK: Final = 200
 class OpenSearchConnection:
     """The `Connection` over OpenSearch's client."""
 
-    def __init__(self, endpoint: OpenSearchEndpoint) -> None:
-        """Connect to nothing yet.
+    def __init__(self, endpoint: ClusterEndpoint, aws: AwsLogin | None = None) -> None:
+        """Connect to nothing yet; requests are signed if `aws` is given.
 
         Raises:
             ConfigurationError: an address or a certificate file is wrong, or this machine has
                 nothing to sign requests with.
         """
         self._endpoint = endpoint
-        self._client = _client(endpoint)
+        self._client = _client(endpoint, aws)
 
     def ask(
         self, method: str, path: str, params: Mapping[str, str], body: bytes | None, kind: str
@@ -120,10 +120,10 @@ class _BoundedConnection(Urllib3HttpConnection):
         raise TransportError(status_code, "", raw_data)
 
 
-def _client(endpoint: OpenSearchEndpoint) -> OpenSearch:
+def _client(endpoint: ClusterEndpoint, aws: AwsLogin | None) -> OpenSearch:
     options: dict[str, Any] = {}
-    if endpoint.aws is not None:
-        options["http_auth"] = signer(endpoint.aws, str(endpoint))
+    if aws is not None:
+        options["http_auth"] = signer(aws, str(endpoint))
     try:
         if any(host.startswith("https:") for host in endpoint.hosts):
             authorities = endpoint.ca_certs or None
@@ -147,7 +147,7 @@ def _client(endpoint: OpenSearchEndpoint) -> OpenSearch:
         ) from error
 
 
-def _address(host: str, endpoint: OpenSearchEndpoint) -> dict[str, Any]:
+def _address(host: str, endpoint: ClusterEndpoint) -> dict[str, Any]:
     """One server, as the client wants it."""
     parts = urlsplit(host)
     if parts.scheme not in ("http", "https") or not parts.hostname:

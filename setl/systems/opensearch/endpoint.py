@@ -1,43 +1,18 @@
-"""Where a cluster of OpenSearch is, and what is its own. Imports no client library."""
+"""Where a cluster of OpenSearch is. Imports no client library."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from setl.errors import NodeNotReadyError
 from setl.systems.opensearch.pages import Scrolls
-from setl.systems.search_index.port import ClusterEndpoint, Connection, Product
+from setl.systems.opensearch.product import OPENSEARCH, AwsLogin, missing_package
+from setl.systems.search_index.port import ClusterEndpoint, Connection
 
 if TYPE_CHECKING:
-    from setl.channel.fields.endpoints import OpenSearchTarget
-
-
-def is_opensearch(name: str) -> bool:
-    """Whether a name that a server gives itself is OpenSearch's."""
-    return "opensearch" in name.lower()
-
-
-OPENSEARCH: Final = Product("OpenSearch", (2, 8), "opensearch", is_opensearch)
-"""2.8 is the first version with ``unsigned_long``."""
-
-
-@dataclass(frozen=True, slots=True)
-class AwsLogin:
-    """By which key requests are signed for AWS.
-
-    Attributes:
-        region: where the domain is.
-        access_key_id: of a fixed key; "" for what the machine has: variables, files of AWS, or the
-            role of the instance.
-        secret_access_key: of a fixed key.
-    """
-
-    region: str
-    access_key_id: str = ""
-    secret_access_key: str = field(default="", repr=False)
+    from setl.channel.fields.opensearch_endpoint import OpenSearchTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +37,7 @@ class OpenSearchEndpoint(ClusterEndpoint):
         except ModuleNotFoundError as error:
             extra = "opensearch-aws" if self.aws else "opensearch"
             raise missing_package("opensearch-py", extra, error) from error
-        return OpenSearchConnection(self)
-
-
-def missing_package(package: str, extra: str, error: ModuleNotFoundError) -> NodeNotReadyError:
-    """The error for a package that setl does not bring by itself."""
-    return NodeNotReadyError(
-        f"the Python package {package} is not installed ({error.name})",
-        hint=f"pip install 'setl[{extra}]' on the nodes, on Spark's workers and where `setl check`"
-        " runs",
-    )
+        return OpenSearchConnection(self, self.aws)
 
 
 def opensearch_endpoint(target: OpenSearchTarget) -> OpenSearchEndpoint:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from opensearchpy import Urllib3AWSV4SignerAuth
 
 from setl.errors import NodeNotReadyError
-from setl.systems.opensearch.endpoint import AwsLogin, missing_package
+from setl.systems.opensearch.product import AwsLogin, missing_package
 
 SERVICE: Final = "es"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setl.channel.file import OpenSearchTarget
+from setl.channel.fields.opensearch_endpoint import OpenSearchTarget
 from setl.systems.opensearch.endpoint import opensearch_endpoint
 from setl.systems.search_index.target_system import IndexTargetSystem
 

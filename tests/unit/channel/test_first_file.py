@@ -15,7 +15,7 @@ from setl.channel.first_file import (
     written,
 )
 from setl.channel.reading import read_channel_definition, resolve_and_parse
-from setl.channel.text.server_url import read_server_url
+from setl.channel.server_url import read_server_url
 
 
 def source(url="mysql://retl@db1/shop?insecure_login=true"):

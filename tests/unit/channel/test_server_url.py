@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.channel.text.server_url import read_server_url
+from setl.channel.server_url import read_server_url
 from setl.errors import ConfigurationError
 
 
@@ -18,9 +18,6 @@ from setl.errors import ConfigurationError
           "insecure_login": False}, ("a", "b"), "${SHOP_PW}"),
         ("elasticsearch://search", {"type": "elasticsearch", "hosts": ["http://search:9200"]},
          (), ""),
-        ("opensearch://search", {"type": "opensearch", "hosts": ["http://search:9200"]}, (), ""),
-        ("opensearch+https://retl@search:443", {"type": "opensearch",
-         "hosts": ["https://search:443"], "user": "retl"}, (), ""),
         ("https://elastic@search:443/es", {"type": "elasticsearch",
          "hosts": ["https://search:443/es"], "user": "elastic"}, (), ""),
     ],

@@ -9,9 +9,10 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from setl.channel.file import OpenSearchTarget
+from setl.channel.fields.opensearch_endpoint import OpenSearchTarget
 from setl.errors import NodeNotReadyError
-from setl.systems.opensearch.endpoint import AwsLogin, OpenSearchEndpoint, opensearch_endpoint
+from setl.systems.opensearch.endpoint import OpenSearchEndpoint, opensearch_endpoint
+from setl.systems.opensearch.product import AwsLogin
 from setl.systems.search_index.client import make_client
 
 ID, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "eu-central-1"

@@ -12,19 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from setl.channel.fields.endpoints import URL_SCHEMES
 from setl.errors import ConfigurationError
 
 _MYSQL = ("mysql", "mariadb")
-_SEARCH = {
-    "elasticsearch": ("elasticsearch", "http"),
-    "http": ("elasticsearch", "http"),
-    "https": ("elasticsearch", "https"),
-    "opensearch": ("opensearch", "http"),
-    "opensearch+https": ("opensearch", "https"),
-}
-"""The type that a scheme stands for, and how its servers are spoken to."""
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-_FORMS = "Write mysql://user@host:3306/schema, elasticsearch://host:9200 or opensearch://host:9200"
+_FORMS = " or ".join(
+    [
+        "Write mysql://user@host:3306/schema",
+        *dict.fromkeys(f"{type_}://host:9200" for type_, _ in URL_SCHEMES.values()),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ def read_server_url(text: str, option: str) -> ServerUrl:
     except ValueError:  # whose text may quote a password that has a / in it
         raise ConfigurationError(f"{option} is no URL", hint=_FORMS) from None
     scheme = parts.scheme.lower()
-    if scheme not in _MYSQL and scheme not in _SEARCH:
+    if scheme not in _MYSQL and scheme not in URL_SCHEMES:
         what = f"begins with {scheme}://" if scheme else "has no scheme"
         raise ConfigurationError(f"{option} {what}, which names no system", hint=_FORMS)
     if not parts.hostname:
@@ -106,7 +104,7 @@ def _mysql(parts: SplitResult, port: int | None, option: str) -> dict[str, Any]:
 
 def _search(parts: SplitResult, port: int | None) -> dict[str, Any]:
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    type_, scheme = _SEARCH[parts.scheme.lower()]
+    type_, scheme = URL_SCHEMES[parts.scheme.lower()]
     found: dict[str, Any] = {
         "type": type_,
         "hosts": [f"{scheme}://{host}:{port or 9200}{parts.path.rstrip('/')}"],
