@@ -116,13 +116,16 @@ def check_pipeline(check: PipelineCheck) -> list[Finding]:
             code="checkpoint-in-container",
         )
     creates = any(table.create for table in pipeline.tables) or pipeline.create
-    if creates and not isinstance(system_of(pipeline.target), CreatingTarget):
-        refused = nothing_to_create()
-        target.error(refused.message, refused.hint, code="nothing-to-create")
     with check.open:
-        system_of(pipeline.source).preflight(check, source)
-        if check.knows_target:
-            system_of(pipeline.target).preflight(check, target)
+        with source.failing():
+            system_of(pipeline.source).preflight(check, source)
+        with target.failing():
+            system = system_of(pipeline.target)
+            if creates and not isinstance(system, CreatingTarget):
+                refused = nothing_to_create()
+                target.error(refused.message, refused.hint, code="nothing-to-create")
+            if check.knows_target:
+                system.preflight(check, target)
     return findings
 
 

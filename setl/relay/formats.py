@@ -46,10 +46,19 @@ def serializer_of(form: RecordFormat, tables: RelayedTables, clock: Clock) -> Se
         NodeNotReadyError: this installation lacks the format.
         SetlError: the source does not answer.
     """
+    made = serializer_maker(form.name)
     version = tables.server_version()
-    if form.name == DTS:
+    if made is None:
         return DtsSerializer(DtsRecordWriter(version), DtsTableForms(tables.unique_keys), clock)
-    made: Callable[[RecordFormat, str, Clock], Serializer] = imported(
-        STANDALONE[form.name].serializer, f"the format {form.name}"
-    )
     return made(form, version, clock)
+
+
+def serializer_maker(name: str) -> Callable[[RecordFormat, str, Clock], Serializer] | None:
+    """What makes the serializer for a server's version; None for DTS, which asks the source more.
+
+    Raises:
+        NodeNotReadyError: this installation lacks the format.
+    """
+    if name == DTS:
+        return None
+    return imported(STANDALONE[name].serializer, f"the format {name}")

@@ -141,8 +141,10 @@ class KafkaSource(SourceConfig):
     @property
     @override
     def codec(self) -> str:
-        if self.stands_alone:
-            return f"{self.format} {self.time_zone}" if self.time_zone else self.format
+        form = STANDALONE.get(self.format)
+        if form is not None:
+            own: list[str | None] = [getattr(self, name) for name in form.source_fields]
+            return " ".join([self.format, *filter(None, own)])
         return "dts" if self.logical_names else "dts-physical"
 
     @property

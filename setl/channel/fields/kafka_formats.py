@@ -21,7 +21,7 @@ class StandaloneFormat:
 
     Attributes:
         headers: makes its `setl.codec.record_header.HeaderReader`.
-        rows: makes its `setl.codec.row_codec.RowCodec`.
+        rows: makes its `setl.codec.row_codec.RowCodec`, of the values of `source_fields`.
         serializer: makes its `setl.relay.serializer.Serializer`, see `setl.relay.formats`.
         source_fields: fields of a source that mean something to it alone, each with its value
             where a relay of setl has written the topic.

@@ -25,6 +25,7 @@ from setl.select.start_point import StartPoint
 from setl.systems.expiry import Expiration, StreamRetention
 from setl.systems.finding import Report
 from setl.systems.kafka.checkpoints import KafkaCheckpointStore
+from setl.systems.kafka.formats import header_reader
 from setl.systems.kafka.peek import TopicPeek
 from setl.systems.kafka.preflight.mark_probe import check_marks_arrive
 from setl.systems.kafka.preflight.records import check_records
@@ -211,6 +212,8 @@ class KafkaSourceSystem(SourceSystem):
                 check_tables(check, server, report)
                 check_threads_running(server, check.pipeline, report, reads_binlog=False)
         if self._config.stands_alone:
-            check_records(self._config, check, report)
+            with report.failing():
+                header_reader(self._config)  # whether there is the format, whatever brokers answer
+                check_records(self._config, check, report)
         elif check.comes_back:
             check_marks_arrive(self._config, report, probe=check.probe)

@@ -14,7 +14,7 @@ from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SinkSettings
 from setl.load.target_view import LookAtTarget
 from setl.load.version_fence import VersionFence
-from setl.relay.formats import RecordFormat
+from setl.relay.formats import RecordFormat, serializer_maker
 from setl.systems.expiry import Expiration
 from setl.systems.finding import Report
 from setl.systems.kafka.preflight.topic import check_kafka_target
@@ -98,4 +98,6 @@ class KafkaTargetSystem(TargetSystem):
 
     @override
     def preflight(self, check: PipelineCheck, report: Report) -> None:
+        with report.failing():
+            serializer_maker(self._config.format)
         check_kafka_target(self._config, report)
