@@ -24,7 +24,7 @@ from setl.systems.mysql.connection import MysqlEndpoint
 from tests.databases import EACH
 from tests.families import Pair
 from tests.runs import single
-from tests.unit.codec.json_records import canal, debezium
+from tests.unit.formats.records import records_of
 from tests.waiting import eventually
 
 FIXTURES = Path(__file__).parent.parent / "unit" / "data" / "dts"
@@ -192,9 +192,12 @@ class StandaloneSide(DtsSide):
     """
 
     transaction = "RR"
-    format: str
-    beat: bytes
-    row: bytes
+
+    def __init__(self, server, format_):
+        records = records_of(format_)
+        self.format = format_
+        (_, self.beat), (_, self.row) = records.heartbeat(), records.insert(1)
+        super().__init__(server)
 
     def write(self, transactions=1, rows=2, at=None):
         self.send(*[self.row] * rows * transactions, at=at)
@@ -214,25 +217,6 @@ class StandaloneSide(DtsSide):
     def send(self, *values, at=None):
         beat = self.stored[EntryKind.HEARTBEAT]
         super().send(*[self.beat if value == beat else value for value in values], at=at)
-
-
-class DebeziumSide(StandaloneSide):
-    """A topic of change events."""
-
-    format = "debezium"
-    beat = b'{"ts_ms":1700000000000}'
-    row = debezium("c", after={"id": 1})
-
-
-class CanalSide(StandaloneSide):
-    """A topic of flat messages."""
-
-    format = "canal"
-    beat = canal("QUERY", None)
-    row = canal("INSERT", [{"id": "1"}])
-
-
-STANDALONE = {"debezium": DebeziumSide, "canal": CanalSide}
 
 
 def endpoint(server, **more):

@@ -6,19 +6,17 @@ import pytest
 
 from setl.load.deadletters.dead_letter import State
 from setl.load.deadletters.store import Pending, Tally
-from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.mysql.stored.deadletters import opened_table
-from setl.systems.opensearch.endpoint import OpenSearchEndpoint
 from setl.systems.search_index.deadletters import opened_index
 from tests.databases import EACH
 from tests.families import Pair
+from tests.index_products import PRODUCTS
+from tests.index_products import endpoint_of as cluster_of
 from tests.letters import MemoryDeadLetters, letter
 from tests.loading import create_system_tables, endpoint_of, unique
 
-INDEXES = {"elasticsearch": ElasticEndpoint, "opensearch": OpenSearchEndpoint}
 
-
-@pytest.fixture(params=[*EACH, "memory", *INDEXES])
+@pytest.fixture(params=[*EACH, "memory", *PRODUCTS])
 def store(request):
     if request.param == "memory":
         yield MemoryDeadLetters()
@@ -29,7 +27,7 @@ def store(request):
             yield store
     else:
         server = request.getfixturevalue(request.param)
-        with opened_index(INDEXES[request.param]((server.url,))) as store:
+        with opened_index(cluster_of(request.param, server.url)) as store:
             yield store
 
 

@@ -2,28 +2,24 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
+from setl.channel.fields.endpoints import BUILT_IN_TARGETS
 from setl.errors import FencedError
 from setl.load.version_fence import VersionFence
 from setl.model.change import TargetChanges
 from setl.model.loaded import Loaded
 from setl.model.schema import Column, Kind
-from setl.systems.delta.fence import DeltaFence
-from setl.systems.delta.location import Location
-from setl.systems.delta.sink import DeltaSinkSettings
-from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.opensearch.endpoint import OpenSearchEndpoint
 from setl.systems.search_index.client import make_client
 from setl.systems.search_index.load.ids import document_id
 from setl.systems.search_index.load.sink import IndexSink, IndexSinkSettings
 from setl_jsonlines.lines import file_of, original, rows_in
 from setl_jsonlines.sink import JsonLinesSinkSettings
 from tests.databases import EACH
-from tests.delta_tables import create_table
-from tests.delta_tables import rows_of as rows_in_delta
 from tests.families import Pair
+from tests.index_products import PRODUCTS, endpoint_of, type_of
 from tests.loading import (
     create_system_tables,
     execute,
@@ -44,7 +40,12 @@ SHOP = Column("shop", Kind.TEXT)
 ITEM = (ID, NAME, PRICE, SIZE)
 STOCK = (SHOP, ID, NAME)
 
-INDEXES = {"elasticsearch": ElasticEndpoint, "opensearch": OpenSearchEndpoint}
+FOLDERS = [
+    type_of(form)
+    for form in BUILT_IN_TARGETS
+    if not form.holds_documents and not form.is_log and type_of(form) != "mysql"
+]
+"""Targets that are folders: `tests.contract.sinks` has a module for each."""
 
 
 class MysqlTarget:
@@ -118,35 +119,18 @@ class JsonLinesTarget:
         return {original(row, [column.name for column in columns]) for row in found}
 
 
-class DeltaTarget:
-    """Delta tables in a folder."""
-
-    def __init__(self, folder):
-        self._location = Location(str(folder))
-        self.ticket = ticket_for("lake")
-        self.fence = DeltaFence(self._location, self.ticket.pipeline_key)
-        self.sink = DeltaSinkSettings(self._location).make_sink()
-        for table, columns in (("item", ITEM), ("stock", STOCK)):
-            create_table(self._location.of_table(("shop", table)), columns)
-
-    def target(self, table):
-        return "shop", table
-
-    def rows(self, table, columns):
-        return rows_in_delta(self._location.of_table(("shop", table)), columns)
-
-
-@pytest.fixture(params=[*EACH, *INDEXES, "jsonlines", "delta"])
+@pytest.fixture(params=[*EACH, *PRODUCTS, *FOLDERS, "jsonlines"])
 def target(request, tmp_path):
     if isinstance(request.param, Pair):
         made = MysqlTarget(request.getfixturevalue("databases").site(request.param, 0))
     elif request.param == "jsonlines":
         made = JsonLinesTarget(tmp_path)
-    elif request.param == "delta":
-        made = DeltaTarget(tmp_path)
+    elif request.param in FOLDERS:
+        side = import_module(f"tests.contract.sinks.{request.param}")
+        made = side.Target(tmp_path, {"item": ITEM, "stock": STOCK})
     else:
         server = request.getfixturevalue(request.param)
-        made = IndexTarget(INDEXES[request.param]((server.url,)))
+        made = IndexTarget(endpoint_of(request.param, server.url))
     made.fence.raise_to(1, "n1")
     yield made
     made.sink.close()

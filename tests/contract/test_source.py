@@ -14,10 +14,10 @@ from setl.systems.mysql.binlog.shared_reader import SharedReaders
 from setl_embedded import Kafka
 from tests.contract.source_sides import (
     SHARED,
-    STANDALONE,
     BinlogSide,
     DtsSide,
     Shared,
+    StandaloneSide,
     kinds,
     read_rows,
     until_error,
@@ -25,10 +25,11 @@ from tests.contract.source_sides import (
 from tests.databases import EACH, new_server
 from tests.families import Pair
 from tests.runs import single
+from tests.unit.formats.records import FORMATS
 from tests.waiting import eventually
 
 
-@pytest.fixture(params=[*EACH, *SHARED, "dts", *STANDALONE])
+@pytest.fixture(params=[*EACH, *SHARED, "dts", *FORMATS])
 def side(request):
     if isinstance(request.param, Pair):
         made = BinlogSide(request.getfixturevalue("databases").site(request.param, 0))
@@ -36,7 +37,8 @@ def side(request):
         server = request.getfixturevalue("databases").site(request.param.pair, 0)
         made = BinlogSide(server, SharedReaders())
     else:
-        made = STANDALONE.get(request.param, DtsSide)(request.getfixturevalue("kafka"))
+        kafka = request.getfixturevalue("kafka")
+        made = DtsSide(kafka) if request.param == "dts" else StandaloneSide(kafka, request.param)
     yield made
     made.close()
 

@@ -1,4 +1,4 @@
-"""What a source promises whose records stand alone: Debezium's and Canal's."""
+"""What a source promises whose records stand alone, whatever their format."""
 
 import time
 from dataclasses import replace
@@ -6,18 +6,18 @@ from dataclasses import replace
 import pytest
 
 from setl.channel.file import OffsetStart, TimestampStart
-from setl.errors import FatalError, PositionLostError
+from setl.errors import PositionLostError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
-from tests.contract.source_sides import STANDALONE, read_rows, until_error
-from tests.unit.codec.json_records import debezium, key
+from tests.contract.source_sides import StandaloneSide, read_rows
+from tests.unit.formats.records import FORMATS
 
 WRITTEN = int(time.time()) - 3000  # brokers drop records that they believe to be old
 
 
-@pytest.fixture(params=[*STANDALONE])
+@pytest.fixture(params=FORMATS)
 def side(request, kafka):
-    made = STANDALONE[request.param](kafka)
+    made = StandaloneSide(kafka, request.param)
     yield made
     made.close()
 
@@ -64,25 +64,3 @@ def test_any_record_is_a_boundary(dated):
         rest = [e for e in again.read(100, 0.5) if e.kind is EntryKind.ROWS]
         assert sum(e.rows for e in rest) <= 11 - at.offset
         again.close()
-
-
-def test_a_tombstone_whose_delete_was_removed_stops(kafka):
-    side = STANDALONE["debezium"](kafka)
-    try:
-        gone, kept = key(id=1), key(id=2)
-        for record_key, value in (
-            *[(kept, debezium("c", after={"id": 2}))] * 100,
-            (gone, debezium("d", before={"id": 1})),
-            (gone, None),
-            (kept, None),
-        ):
-            side.producer.send(side.topic, value, key=record_key, partition=0)
-        side.producer.flush()
-        source = side.source()
-        source.open(side.origin)
-        error, _ = until_error(source)
-        assert isinstance(error, FatalError)
-        assert f"{side.topic}[0]@103" in str(error)
-        assert "cleanup.policy" in error.hint
-    finally:
-        side.close()

@@ -2,17 +2,17 @@
 
 import json
 import re
+from functools import partial
 from random import Random
 from urllib.request import urlopen
 
 import pytest
-from confluent_kafka import Producer
 
-from setl.channel.reading import parse_channel
-from setl.channel.routes.routing import Router
 from setl.errors import DataError
 from setl.operate.check import check_channel
 from setl.operate.verify import VerifySettings, verify_pipeline
+from tests.integration.kafka.record_topics import channel as records_channel
+from tests.integration.kafka.record_topics import send
 from tests.integration.pipelines import (
     execute,
     fresh_name,
@@ -21,19 +21,11 @@ from tests.integration.pipelines import (
     shown_rows,
 )
 from tests.mysql_servers import is_mariadb
-from tests.unit.codec.debezium_recorded import expected, recorded
-from tests.unit.codec.json_records import canal, debezium, key
+from tests.unit.formats.debezium.recorded import expected, recorded
+from tests.unit.formats.debezium.records import debezium, key
 from tests.waiting import eventually
 
 ROWS = ("every", "pairs")
-
-
-def send(brokers, topic, *records):
-    """Append records, each a key and a value."""
-    producer = Producer({"bootstrap.servers": brokers})
-    for record_key, value in records:
-        producer.produce(topic, value, key=record_key, partition=0)
-    assert producer.flush(30) == 0
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +45,7 @@ def target(site_b):
     execute(site_b, f"DROP DATABASE {schema}")
 
 
-def channel(kafka, topic, target, tables, format_="debezium", batch_rows=10_000, **source):
-    given = {
-        "type": "kafka", "format": format_, "brokers": [kafka.brokers], "topic": topic,
-        "start": "earliest", **source,
-    }  # fmt: skip
-    pipeline = {"name": "p", "source": given, "target": target, "tables": tables}
-    pipeline["batch_rows"] = batch_rows
-    return parse_channel({"channel": fresh_name("channel"), "pipelines": [pipeline]})
+channel = partial(records_channel, format_="debezium")
 
 
 def definition(table, schema, connection):
@@ -203,38 +188,6 @@ def test_a_value_that_the_connector_did_not_see_is_never_written(kafka, site_b, 
     without = channel(kafka, topic, mysql(site_b), [table | {"exclude": ["v"]}])
     position.lead(without).applied(2)
     assert execute(site_b, f"SELECT id, n FROM {target}.orders") == ((1, 2),)
-
-
-def test_flat_messages_of_canal(kafka, site_b, target, position):
-    topic = fresh_name("canal")
-    execute(
-        site_b,
-        f"CREATE TABLE {target}.orders (id INT PRIMARY KEY, b BLOB, e ENUM('x','y'), at TIMESTAMP)",
-    )
-    types = {"id": "int(11)", "b": "blob", "e": "enum('x','y')", "at": "timestamp"}
-    rows = [{"id": str(n), "b": "\xff", "e": "2", "at": "2026-01-02 11:00:00"} for n in range(3)]
-    send(
-        kafka.brokers,
-        topic,
-        (None, canal("INSERT", rows, types=types)),
-        (None, canal("UPDATE", [{**rows[1], "id": "7"}], [{"id": "1"}], types=types)),
-        (None, canal("DELETE", rows[2:], types=types)),
-    )
-    file = channel(
-        kafka, topic, mysql(site_b), [{"from": "shop.orders", "to": f"{target}.orders"}],
-        "canal", time_zone="+08:00",
-    )  # fmt: skip
-    assert Router(file.pipelines[0]).route("shop", "orders")
-    position.lead(file).applied(5)
-    found = execute(
-        site_b,
-        "SET time_zone = '+00:00'",
-        f"SELECT id, b, e, CAST(at AS CHAR) FROM {target}.orders ORDER BY id",
-    )
-    assert found == (
-        (0, b"\xff", "y", "2026-01-02 03:00:00"),
-        (7, b"\xff", "y", "2026-01-02 03:00:00"),
-    )
 
 
 def test_a_leader_that_dies_among_records_is_followed(kafka, site_b, target, position):

@@ -2,21 +2,22 @@
 
 import pytest
 
+from setl.channel.fields.kafka_formats import STANDALONE
 from setl.channel.reading import parse_channel
 from tests.integration.every_type import TYPES
 from tests.integration.kafka.test_relay import Topic
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, shown_rows
 from tests.integration.type_catalogue import known
+from tests.unit.formats.records import FORMATS, records_of
 from tests.waiting import eventually
 
 # Values that say nothing of formats, and make records of megabytes.
 LARGE = ("mediumtext", "mediumblob", "text", "varchar_long", "set_large")
-SETTINGS = {"debezium": ({"schemas": True}, {}), "canal": ({}, {"time_zone": "UTC"})}
 
 
 def is_lost(format_, type_, value):
     """Whether the format does not tell a value: zero dates."""
-    if format_ != "debezium" or not type_.startswith(("DATE", "TIMESTAMP")):
+    if records_of(format_).ZERO_DATES or not type_.startswith(("DATE", "TIMESTAMP")):
         return False
     return value == "0" or "0000-00" in value or "-00-" in value or "-00'" in value
 
@@ -27,11 +28,11 @@ def rows_of(server, db):
         return shown_rows(cursor, db, "every")
 
 
-@pytest.mark.parametrize("format_", [*SETTINGS])
+@pytest.mark.parametrize("format_", FORMATS)
 def test_every_type_arrives(servers, kafka, position, format_):
     a, b = servers
     db, topic = fresh_name("both"), Topic(kafka)
-    writing, reading = SETTINGS[format_]
+    writing, reading = records_of(format_).READ[0], STANDALONE[format_].source_fields
     with a.connect() as connection:
         types = {n: each for n, each in known(TYPES, connection).items() if n not in LARGE}
     columns = ", ".join(f"`{name}` {type_}" for name, (type_, _) in types.items())

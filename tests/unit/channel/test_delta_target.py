@@ -3,8 +3,11 @@
 import pytest
 
 from setl.channel.reading import parse_channel
+from setl.channel.relations.shared_targets import other_writers
 from setl.channel.text.problems import ChannelFileError
 from setl.channel.text.references import literal_secrets, without_secrets
+
+from . import test_shared_targets as shards
 
 S3 = {"aws_access_key_id": "key", "aws_secret_access_key": "hush", "aws_region": "eu"}
 
@@ -75,3 +78,27 @@ def test_secrets_are_not_shown():
     assert "hush" not in str(without_secrets(raw))
     (warning,) = literal_secrets(raw)
     assert "aws_secret_access_key" in str(warning)
+
+
+def test_folders_are_shared_as_servers_are():
+    """A row that only the target has may be of the other shard: it is not to be deleted."""
+
+    def lake(path):
+        return {"type": "delta", "path": path}
+
+    both = [
+        shards.channel(
+            "one", (shards.source("s1"), lake("/lake"), shards.entry("a.orders", "all.orders"))
+        ),
+        shards.channel(
+            "two", (shards.source("s2"), lake("/lake/"), shards.entry("b.orders*", "all.orders*"))
+        ),
+        shards.channel(
+            "three", (shards.source("s3"), lake("/Lake"), shards.entry("a.orders", "all.orders"))
+        ),
+        shards.channel(
+            "four",
+            (shards.source("s4"), shards.tables("/lake"), shards.entry("a.orders", "all.orders")),
+        ),
+    ]
+    assert other_writers("one/p0", both) == {0: ("two/p0",)}

@@ -48,21 +48,6 @@ def test_only_the_entry_that_others_write_as_well_is_named():
     assert other_writers("one/p0", SHARDS[:1]) == {}
 
 
-def test_folders_of_tables_are_shared_as_servers_are():
-    """A row that only the target has may be of the other shard: it is not to be deleted."""
-
-    def lake(path):
-        return {"type": "delta", "path": path}
-
-    both = [
-        channel("one", (source("s1"), lake("/lake"), entry("a.orders", "all.orders"))),
-        channel("two", (source("s2"), lake("/lake/"), entry("b.orders*", "all.orders*"))),
-        channel("three", (source("s3"), lake("/Lake"), entry("a.orders", "all.orders"))),
-        channel("four", (source("s4"), tables("/lake"), entry("a.orders", "all.orders"))),
-    ]
-    assert other_writers("one/p0", both) == {0: ("two/p0",)}
-
-
 def test_pipelines_of_one_channel_count_too():
     both = channel(
         "c",

@@ -2,7 +2,11 @@
 
 import pytest
 
+from setl.channel.file import KafkaSource
 from setl.channel.reading import ChannelFileError, parse_channel
+from setl.errors import ConfigurationError
+from setl.operate.peek.look import subject_at, target_subject
+from tests.unit.formats.records import FORMATS, records_of
 
 from .channels import SEARCH, changed
 
@@ -10,7 +14,7 @@ A = {"type": "mysql", "host": "a", "user": "u"}
 B = {"type": "mysql", "host": "b", "user": "u"}
 
 
-def topic(format_="debezium", **more):
+def topic(format_=FORMATS[0], **more):
     return {"type": "kafka", "format": format_, "brokers": ["k:9092"], "topic": "t", **more}
 
 
@@ -40,7 +44,7 @@ def database(host, **more):
     [
         [(topic(), B)],
         # A topic for each table.
-        [(topic(), B), (topic("canal"), B), (topic(), SEARCH)],
+        [*((topic(each), B) for each in FORMATS), (topic(), SEARCH)],
         [(topic(database=database("c")), B), (A, {**B, "host": "d"})],
         [(topic(), SEARCH), (A, B)],
     ],
@@ -49,7 +53,7 @@ def test_channels_in_one_direction(pipelines):
     assert parse_channel(channel(*pipelines))
 
 
-@pytest.mark.parametrize("format_", ["debezium", "canal"])
+@pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize(
     ("source", "other"),
     [
@@ -70,32 +74,50 @@ def test_another_port_is_another_server():
     assert parse_channel(channel((source, B), (B, A)))
 
 
-def test_codecs():
-    def codec(**more):
-        return parse_channel(channel((topic(**more), B))).pipelines[0].source.codec
-
-    assert codec() == "debezium"
-    assert codec(format_="canal") == "canal"
-    assert codec(format_="canal", time_zone="+08:00") == "canal +08:00"
-
-
-@pytest.mark.parametrize(
-    "zone", ["UTC", "+08:00", "Asia/Shanghai", "Etc/GMT+8", "America/Port-au-Prince"]
-)
-def test_time_zones(zone):
-    assert parse_channel(channel((topic("canal", time_zone=zone), B)))
+def fields_of_others():
+    """Fields of both ends that a format has by itself, at an end of each other format."""
+    for format_ in ("dts", *FORMATS):
+        for other in FORMATS:
+            for end, own in zip(("source", "target"), records_of(other).OWN, strict=True):
+                for name, value in own.items() if other != format_ else ():
+                    yield pytest.param(end, format_, name, value, other, id=f"{format_}-{name}")
 
 
-@pytest.mark.parametrize("zone", ["", "8", "+8", "+25:00", "../../etc/passwd", "Asia/", "a b"])
-def test_what_is_no_time_zone(zone):
-    found = problems(channel((topic("canal", time_zone=zone), B)))
-    assert "time_zone" in "".join(found)
+@pytest.mark.parametrize(("end", "format_", "name", "value", "other"), [*fields_of_others()])
+def test_a_field_of_another_format_means_nothing(end, format_, name, value, other):
+    given = topic(format_, **{name: value})
+    found = problems(channel((given, B) if end == "source" else (A, given)))
+    assert found == {f"pipelines[0].{end}.{name}": f"means nothing without `format: {other}`"}
 
 
-def test_what_means_nothing():
+@pytest.mark.parametrize("format_", FORMATS)
+def test_its_own_fields_mean_something(format_):
+    source, target = records_of(format_).OWN
+    assert parse_channel(channel((topic(format_, **source), B)))
+    assert parse_channel(channel((A, topic(format_, **target))))
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_what_a_relay_has_written_is_read_as_that(format_):
+    needed, codec = records_of(format_).READ
+    (relay,) = parse_channel(channel((A, topic(format_, **needed)))).pipelines
+    assert target_subject(relay).config.codec == codec
+    found = subject_at(f"kafka://b1:9092/o?format={format_}", "").config
+    assert isinstance(found, KafkaSource)
+    assert (found.format, found.stands_alone) == (format_, True)
+    if needed:
+        (relay,) = parse_channel(channel((A, topic(format_)))).pipelines
+        with pytest.raises(ConfigurationError, match="no records that setl reads") as caught:
+            target_subject(relay)
+        assert f"of `format: {format_}` with" in caught.value.hint
+
+
+def test_logical_names_and_unknown_formats():
     source = "pipelines[0].source"
-    found = problems(channel((topic(time_zone="UTC", logical_names=True), B)))
-    assert found[f"{source}.time_zone"] == "means nothing without `format: canal`"
-    assert found[f"{source}.logical_names"] == "means nothing without `format: dts`"
-    found = problems(changed("pipelines[0].source.format", "avro", channel((topic(), B))))
+    found = problems(channel((topic(logical_names=True), B)))
+    assert found == {f"{source}.logical_names": "means nothing without `format: dts`"}
+    found = problems(changed(f"{source}.format", "avro", channel((topic(), B))))
+    (message,) = found.values()
     assert list(found) == [f"{source}.format"]
+    assert message.startswith("must be `dts`")
+    assert all(f"`{each}`" in message for each in FORMATS)

@@ -59,8 +59,9 @@ def test_without_a_cluster_the_rest_is_there(capsys, monkeypatch):
     assert reported["warnings"] == []  # of ZooKeeper on this machine
     assert reported["machine"]["java"]
     optional = reported["machine"]["optional"]
-    assert optional["delta"]["for"] == "targets of type delta"
-    assert optional["delta"]["deltalake"][0].isdigit() or optional["delta"]["deltalake"][0] == "n"
+    assert optional["otel"]["for"] == "traces of batches"
+    version = optional["otel"]["opentelemetry-sdk"]
+    assert version[0].isdigit() or version[0] == "n"
 
 
 def test_all_extras_are_named_with_all_their_packages():

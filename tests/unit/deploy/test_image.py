@@ -16,6 +16,7 @@ CHECKOUT = Path(__file__).parents[3]
 FOLDER = CHECKOUT / "deploy" / "docker"
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
 DOCKERFILE = re.sub(r"\\\n\s*", " ", (FOLDER / "Dockerfile").read_text())
+EXTRAS = re.findall(r"--extra (\S+)", (FOLDER / "lock.sh").read_text())
 LOCKS = ("requirements.txt", "build-requirements.txt")
 
 
@@ -59,7 +60,7 @@ def missing(wanted, versions):
     return wrong
 
 
-@pytest.mark.parametrize("extra", [None, "delta", "opensearch-aws", "otel"])
+@pytest.mark.parametrize("extra", [None, *EXTRAS])
 def test_what_setl_needs_is_locked(extra):
     project = PROJECT["project"]
     wanted = project["optional-dependencies"][extra] if extra else project["dependencies"]

@@ -24,7 +24,6 @@ def pipeline(source, target):
         ("kafka://b1:9092,b2:1/or.ders/3", (3,), {"brokers": ["b1:9092", "b2:1"], "partition": 3}),
         ("kafka://me@b1:9092/orders?sid=dts1", (), {"user": "me", "sid": "dts1", "password": "pw"}),
         ("kafka://b1:9092/o/?ssl_ca=%2Fetc%2Fca.pem", (), {"ssl_ca": "/etc/ca.pem"}),
-        ("kafka://b1:9092/o?format=debezium", (), {"format": "debezium", "stands_alone": True}),
     ],
 )
 def test_addresses_of_topics(address, partitions, values):
@@ -91,23 +90,6 @@ def test_the_two_ends_of_pipelines():
     assert (topic.config.user, topic.config.password, topic.partitions) == ("me", "pw", ())
     with pytest.raises(ConfigurationError, match="the pipeline p writes no records"):
         target_subject(pipeline(DTS, {**MYSQL, "host": "db2"}))
-
-
-@pytest.mark.parametrize(
-    ("options", "codec"),
-    [
-        ({"format": "canal"}, "canal UTC"),
-        ({"format": "debezium", "schemas": True}, "debezium"),
-        ({"format": "debezium"}, None),
-    ],
-)
-def test_a_relay_of_another_format_is_read_as_that(options, codec):
-    relay = pipeline(MYSQL, {**DTS, **options})
-    if codec is None:
-        with pytest.raises(ConfigurationError, match="no records that setl reads"):
-            target_subject(relay)
-        return
-    assert target_subject(relay).config.codec == codec
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ class AsTextTransaction:
 class AsRows(AsText):
     """As a format whose rows are of one record or several, and which has nothing but rows."""
 
-    format = "debezium"
+    format = "rows"
     parts = 4
 
     def transaction(self, begin, opening, first):

@@ -98,7 +98,6 @@ def test_a_changed_store_takes_over(arbiter, filed, caplog):
         (MYSQL, {}, False),
         (MYSQL, {"checkpoint": "zookeeper"}, True),
         (SEARCH, {}, False),
-        ({"type": "delta", "path": "/lake"}, {}, True),
     ],
 )
 def test_a_fence_is_compared_with_a_checkpoint_that_does_not_go_back_with_it(

@@ -13,16 +13,21 @@ from pathlib import Path
 import pytest
 from deltalake import CommitProperties, DeltaTable
 
+from setl.channel.reading import parse_channel
 from setl.channel.routes.routing import Route
 from setl.errors import ConfigurationError, FencedError, TargetReplacedError, TransientError
 from setl.load.creation import Description, NewTable
 from setl.model.change import TargetChanges
+from setl.model.leadership import Leadership
 from setl.model.schema import Column, Kind, RowSchema
+from setl.run.checkpoints.compared_fence import ComparedFence
+from setl.run.checkpoints.stores import fence_for_run
 from setl.systems.delta import sink as sink_module
 from setl.systems.delta.creation import DeltaCreation
 from setl.systems.delta.fence import DeltaFence, names_in
 from setl.systems.delta.location import Location
 from setl.systems.delta.sink import DeltaSinkSettings
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.delta_tables import create_table, rows_of
 from tests.loading import ticket_for
 
@@ -329,3 +334,18 @@ def test_a_missing_package_is_named(site, monkeypatch):
     with pytest.raises(ConfigurationError) as refused:
         site.lead(1)
     assert "pip install 'setl[delta]'" in refused.value.hint
+
+
+def test_it_is_compared_with_the_checkpoint_that_does_not_go_back_with_it():
+    """The fence lies beside the rows, the checkpoint in ZooKeeper."""
+    arbiter = MemoryArbiter(MemoryCluster())
+    arbiter.channels.put("shop", {"pipelines": [{"name": "p"}]})
+    pipeline = {
+        "name": "p",
+        "source": {"type": "mysql", "host": "db", "user": "u"},
+        "target": {"type": "delta", "path": "/lake"},
+        "tables": [{"from": "s.t"}],
+    }
+    (config,) = parse_channel({"channel": "shop", "pipelines": [pipeline]}).pipelines
+    fence = fence_for_run(config, Leadership("shop", "p", "n", 5), arbiter)
+    assert isinstance(fence, ComparedFence)

@@ -2,51 +2,44 @@
 
 import pytest
 
-from setl.channel.file import KafkaSource
-from setl.systems.kafka.record import Record
-from setl.systems.kafka.record_describer import StandaloneDescriber
 from setl.systems.seen_record import UNREADABLE
-from tests.unit.codec.json_records import canal, debezium, key
+from tests.unit.formats.records import FORMATS, records_of
+from tests.unit.systems.kafka.standalone import describe
+
+EACH_FORMAT = pytest.mark.parametrize("format_", FORMATS)
 
 
-def describe(format_, value, record_key=None):
-    config = KafkaSource(type="kafka", format=format_, brokers=["k:9092"], topic="orders")
-    record = Record(2, 7, 1_700_000_001_000, record_key, value, (("h", b"v"),))
-    return StandaloneDescriber(config).describe(record)
-
-
-def test_a_row():
-    (seen,) = describe("debezium", debezium("u", {"id": 1}, {"id": 1}), key(id=1))
+@EACH_FORMAT
+def test_a_row(format_):
+    (seen,) = describe(format_, *records_of(format_).insert(1))
     assert (str(seen.position), seen.operation, seen.timestamp) == (
         "orders[2]@7",
-        "UPDATE",
+        "INSERT",
         1_700_000_000.0,
     )
     assert (seen.schema, seen.table, seen.written) == ("shop", "orders", 1_700_000_001.0)
     assert seen.change is not None
+    assert seen.change.before is None
     assert seen.change.after is not None
     assert seen.change.after.as_integer("id") == 1
     assert seen.headers == (("h", b"v"),)
 
 
-def test_each_row_of_a_message():
-    seen = describe("canal", canal("DELETE", [{"id": "1"}, {"id": "2"}]))
-    rows = [each.change.before for each in seen if each.change is not None]
-    assert [row and row.as_integer("id") for row in rows] == [1, 2]
+@EACH_FORMAT
+def test_what_is_no_row(format_):
+    made = records_of(format_)
+    for record, operations in (
+        (made.truncate(), {"DDL"}),
+        (made.heartbeat(), {"HEARTBEAT", "QUERY"}),
+    ):
+        (seen,) = describe(format_, *record)
+        assert seen.operation in operations
+        assert (seen.change, seen.problem) == (None, "")
 
 
-@pytest.mark.parametrize(
-    ("value", "operation"),
-    [(None, "TOMBSTONE"), (b'{"ts_ms":1}', "HEARTBEAT"), (debezium("t"), "DDL")],
-)
-def test_what_is_no_row(value, operation):
-    (seen,) = describe("debezium", value, key(id=1))
-    assert (seen.operation, seen.change, seen.problem) == (operation, None, "")
-
-
-@pytest.mark.parametrize("format_", ["debezium", "canal"])
+@EACH_FORMAT
 def test_what_cannot_be_read_is_shown(format_):
-    (seen,) = describe(format_, b"\0\0\0\0\1\2")
+    (seen,) = describe(format_, None, b"\0\0\0\0\1\2")
     assert seen.operation == UNREADABLE
     assert "not a" in seen.problem
     assert seen.payload == b"\0\0\0\0\1\2"

@@ -11,7 +11,7 @@ from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, Op
 from setl.model.entry import EntryKind
 from setl.model.schema import Kind
-from tests.unit.codec.json_records import canal
+from tests.unit.formats.canal.records import canal
 
 
 def decode(message, zone=""):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from setl.codec.keyed_record import keyed
 
-DATA = Path(__file__).parent.parent / "data" / "debezium"
+DATA = Path(__file__).parents[2] / "data" / "debezium"
 
 
 class Recorded(NamedTuple):

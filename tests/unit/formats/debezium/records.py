@@ -1,12 +1,14 @@
-"""Records of Debezium and of Canal, made as these write them."""
+"""Records of Debezium, made as it writes them."""
 
 import json
 
+from setl.codec.debezium.writing.tables import DebeziumTable
+from tests.unit.formats.records import SECONDS, written
+
 TYPES = {int: "int32", str: "string", bytes: "bytes"}
-
-
-def written(value):
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+OWN = {}, {"prefix": "p", "schemas": True, "decimals": "string"}
+READ = {"schemas": True}, "debezium"
+ZERO_DATES = False
 
 
 def schema_of(fields):
@@ -31,7 +33,7 @@ def key(**columns):
 
 
 def debezium(
-    op, before=None, after=None, *, fields=None, table="orders", seconds=1_700_000_000, **source
+    op, before=None, after=None, *, fields=None, table="orders", seconds=SECONDS, **source
 ):
     """A change event with its schema; fields are taken from the row if none are given."""
     row = after or before or {}
@@ -46,21 +48,27 @@ def debezium(
     return written({"schema": schema, "payload": said})
 
 
-def canal(type_, data, old=None, *, types=None, keys=("id",), sql="", ddl=False, table="orders"):
-    """A flat message."""
-    message = {
-        "data": data,
-        "database": "shop",
-        "es": 1_700_000_000_000,
-        "id": 3,
-        "isDdl": ddl,
-        "mysqlType": types or {"id": "int(11)"},
-        "old": old,
-        "pkNames": list(keys) or None,
-        "sql": sql,
-        "sqlType": {},
-        "table": table,
-        "ts": 1_700_000_000_500,
-        "type": type_,
-    }
-    return written(message)
+def insert(number, table="orders", seconds=SECONDS):
+    return key(id=number), debezium("c", after={"id": number}, table=table, seconds=seconds)
+
+
+def delete(number):
+    return key(id=number), debezium("d", before={"id": number})
+
+
+def truncate():
+    return None, debezium("t", before=None, after=None)
+
+
+def heartbeat():
+    return b"{}", json.dumps({"ts_ms": SECONDS * 1000}).encode()
+
+
+def inserted(value):
+    change = json.loads(value or b"{}")
+    return [change["after"]["id"]] if change.get("op") == "c" else []
+
+
+def image(table, value):
+    made = DebeziumTable(table, "p", "mysql", schemas=False, exact_decimals=False)
+    return json.loads(made.image((1, value)))["v"]

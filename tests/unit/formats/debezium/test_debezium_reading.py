@@ -13,8 +13,8 @@ from setl.errors import DataError
 from setl.model.change import Op
 from setl.model.entry import EntryKind
 from setl.model.schema import Kind
-from tests.unit.codec.debezium_recorded import expected, recorded
-from tests.unit.codec.json_records import debezium, key
+from tests.unit.formats.debezium.recorded import expected, recorded
+from tests.unit.formats.debezium.records import debezium, key
 
 CONNECT = "org.apache.kafka.connect.data."
 

