@@ -111,7 +111,7 @@ FEATURES: Final = {
     "rounded": "FLOAT(M,D) and DOUBLE(M,D)",
     "images": "binlog_row_image other than FULL",
     "ddl": "schema changes",
-    "session": "schema changes that mean something else in another session",
+    "session": "statements that mean something else in another session",
     "or-replace": "CREATE OR REPLACE TABLE of MariaDB",
     "online": "schema changes as gh-ost and pt-online-schema-change make them",
     "database": "ALTER DATABASE",
