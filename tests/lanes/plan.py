@@ -115,7 +115,7 @@ LANES = (
     Lane("mysql", 1080, _INTEGRATION, _ELSEWHERE),
     Lane("tables on mysql", 680, _TABLES),
     Lane("nodes", 610, _NODES),
-    Lane("drills", 660, ("tests/drills",)),
+    Lane("drills", 680, ("tests/drills",)),
     Lane("tables on mariadb", 320, _TABLES),
     Lane("clusters", 320, _CLUSTERS),
     Lane("services", 280, _SERVICES),
