@@ -7,13 +7,14 @@ What is left is told here, and refused where there are rows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
 from setl.codec.sql.created_table import actions_among
-from setl.codec.sql.names import name_of
+from setl.codec.sql.names import listed, name_of
 from setl.codec.sql.sequence_defaults import sequence_defaults
 from setl.codec.sql.table_ddl import Action, TableDdl, column_words
 from setl.codec.sql.tokens import Token, TokenKind
@@ -46,6 +47,8 @@ _TEXTS: Final = frozenset({
 _BYTES: Final = frozenset({
     "BINARY", "VARBINARY", "TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB",
 })  # fmt: skip
+_MOMENT: Final = re.compile(r"\d{2}\W\d|\d{6}")
+"""In a literal that may be a date with a time, as servers take them."""
 _REPLACING: Final = frozenset({"UNIQUE", "PRIMARY", "MODIFY", "CHANGE", "CONVERT"})
 
 
@@ -212,13 +215,43 @@ def _unclear(ddl: TableDdl) -> str:
                 return f"whether the backslash in {token.text[:40]} stands for itself"
     if "REAL" in words:
         return "whether REAL is a FLOAT"
-    if "TIMESTAMP" in words and ("UNIX_TIMESTAMP" in words or _moment_by_text(behind)):
-        return "the time zone of its moments"
-    if "UNIX_TIMESTAMP" in words:
+    if "UNIX_TIMESTAMP" in words or any(map(_has_moment, _parts(ddl))):
         return "the time zone of its moments"
     return ""
 
 
-def _moment_by_text(tokens: Sequence[Token]) -> bool:
-    """Whether a TIMESTAMP column's default may be a moment that is written out."""
-    return any(a.word == "DEFAULT" and b.kind is TokenKind.TEXT for a, b in pairwise(tokens))
+def _parts(ddl: TableDdl) -> Iterator[Sequence[Token]]:
+    """A statement in parts, of which none is about two columns."""
+    if ddl.action is Action.ALTER:
+        for clause in ddl.clauses():
+            yield from clause.columns or (clause.tokens,)
+        return
+    behind = ddl.tokens[ddl.body :]
+    depth = 0
+    for at, token in enumerate(behind):
+        depth += (token.word == "(") - (token.word == ")")
+        if at and not depth:
+            yield from listed(behind[1:at])
+            yield behind[at:]
+            return
+    yield behind
+
+
+def _has_moment(part: Sequence[Token]) -> bool:
+    """Whether the default of a TIMESTAMP column may be a moment that is written out."""
+    words = [token.word for token in part]
+    if "DEFAULT" not in words:
+        return False
+    at = words.index("DEFAULT")
+    default = part[at + 1 :]
+    if words[at - 1] == "SET":  # of a column whose type is not said
+        return bool(default) and _MOMENT.search(default[0].text) is not None
+    if "TIMESTAMP" not in words[:at]:
+        return False
+    if default and default[0].word == "(":
+        return any(token.kind is TokenKind.TEXT or token.word[:1].isdigit() for token in default)
+    return bool(default) and (
+        default[0].kind is TokenKind.TEXT
+        or default[0].word in _TIMES
+        or default[0].word.strip("0.")[:1].isdigit()
+    )

@@ -1,0 +1,51 @@
+"""Which statements mean another moment in another time zone, for those without a session."""
+
+import pytest
+
+from setl.codec.sql.table_ddl import parse_table_ddl
+from setl.systems.mysql.ddl.effects import effects_of
+
+MOMENTS = "the time zone of its moments"
+
+
+def unclear(text):
+    ddl = parse_table_ddl(text, "s")
+    assert ddl is not None
+    return effects_of(ddl).unclear
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE t (a INT, b TIMESTAMP DEFAULT '2024-01-01')",
+        "CREATE TABLE t (b TIMESTAMP(2) NOT NULL DEFAULT '2024-01-01', a DECIMAL(9,2))",
+        "CREATE TABLE t (b TIMESTAMP NULL DEFAULT 20240101000000)",
+        "CREATE TABLE t (b TIMESTAMP DEFAULT TIMESTAMP'2024-01-01 00:00:00')",
+        "CREATE TABLE t (b TIMESTAMP DEFAULT ('2024-01-01 00:00:00'))",
+        "CREATE TABLE t (a INT AS (UNIX_TIMESTAMP(b)), b TIMESTAMP)",
+        "ALTER TABLE t ADD b TIMESTAMP DEFAULT '2024-01-01'",
+        "ALTER TABLE t ADD (a INT, b TIMESTAMP DEFAULT '2024-01-01')",
+        "ALTER TABLE t CHANGE a b TIMESTAMP DEFAULT '2024-01-01'",
+        "ALTER TABLE t ALTER b SET DEFAULT '2024-01-01 00:00:00'",
+        "ALTER TABLE t ALTER COLUMN b SET DEFAULT 20240101000000",
+    ],
+)
+def test_a_moment_that_is_written_out(text):
+    assert unclear(text) == MOMENTS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE t (a CHAR(3) DEFAULT 'new', b TIMESTAMP NULL, c CHAR(1) DEFAULT 'x')",
+        "CREATE TABLE t (a DECIMAL(9,2) DEFAULT '1.50', b TIMESTAMP DEFAULT CURRENT_TIMESTAMP)",
+        "CREATE TABLE t (b TIMESTAMP NULL DEFAULT NULL) DEFAULT CHARSET=utf8mb4 COMMENT='x'",
+        "CREATE TABLE t (b TIMESTAMP NOT NULL DEFAULT 0, d DATETIME DEFAULT '2024-01-01')",
+        "CREATE TABLE t LIKE u",
+        "ALTER TABLE t ADD a CHAR(3) DEFAULT 'new', ADD b TIMESTAMP NULL",
+        "ALTER TABLE t ALTER b SET DEFAULT 'new', ALTER c SET DEFAULT 7, ALTER d DROP DEFAULT",
+        "DROP TABLE t",
+    ],
+)
+def test_no_moment(text):
+    assert unclear(text) == ""
