@@ -374,6 +374,7 @@ def test_what_the_session_does_not_decide_passes_from_a_topic(sites):
     for statement in (
         "ALTER TABLE t ADD c VARCHAR(9) NOT NULL DEFAULT 'it''s' COMMENT \"a\\\\b\", ADD KEY (c)",
         "ALTER TABLE t MODIFY n BIGINT NULL",
+        "ALTER TABLE t ADD stamp TIMESTAMP(3) NULL DEFAULT NULL",
         "CREATE TABLE s (a INT AUTO_INCREMENT PRIMARY KEY, b TIMESTAMP NULL DEFAULT NULL)",
     ):
         (entry,) = sites.entries(statement)

@@ -69,6 +69,8 @@ class Effects:
             and words of its definition, in lower case, with / where it divides.
         quotients: columns that are computed when they are read, by a division, in lower case.
         types: the words of all types of columns that it adds or defines again.
+        stamped: whether a TIMESTAMP is added or defined again that servers fill with the time
+            where ``explicit_defaults_for_timestamp`` is off.
         files: whether rows come from a file, or are given up to one.
         unclear: what of its text means one thing or another, as the session has it.
         actions: what foreign keys that it makes do by themselves, such as ``ON DELETE CASCADE``.
@@ -84,6 +86,7 @@ class Effects:
     computed: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     quotients: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()
+    stamped: bool = False
     files: bool = False
     unclear: str = ""
     actions: tuple[str, ...] = ()
@@ -116,6 +119,7 @@ def effects_of(ddl: TableDdl) -> Effects:
         computed=dict(_computed([*added, *(column for _, column in changed)])),
         quotients=frozenset(_quotients([*added, *(column for _, column in changed)])),
         types=frozenset(c[1].word for c in (*added, *(c for _, c in changed)) if len(c) > 1),
+        stamped=any(map(_is_stamped, [*added, *(column for _, column in changed)])),
         files="TABLESPACE" in words and bool(words & {"IMPORT", "DISCARD"}),
         unclear=unclear,
         actions=actions,
@@ -167,6 +171,15 @@ def _is_constant(column: Sequence[Token], words: Sequence[str]) -> bool:
     if len(inside) == 1 and words[1] in _TEXTS:
         return text[0] == "'" and text.isascii() and "\\" not in text
     return len(inside) == 2 and words[1] in _BYTES and inside[0].word == "X"
+
+
+def _is_stamped(column: Sequence[Token]) -> bool:
+    """Whether it is a TIMESTAMP of which nobody said that it takes NULL, or has that as default."""
+    words = [token.word for token in column]
+    if words[1:2] != ["TIMESTAMP"]:
+        return False
+    end = words.index("CHECK") if "CHECK" in words else len(words)
+    return not any(b == "NULL" and a != "NOT" for a, b in pairwise(words[:end]))
 
 
 def _renews(column: Sequence[Token]) -> bool:

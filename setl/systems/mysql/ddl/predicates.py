@@ -123,7 +123,7 @@ def why_unknown(ddl: TableDdl | None) -> str:
 def why_session_unknown(effects: Effects, session: StatementSession, state: TableState) -> str:
     """What of the rows only an unknown session decides, "" for nothing."""
     times = effects.times or any(state.types.get(c) in _TIME_TYPES for c in effects.retyped)
-    by_itself = "TIMESTAMP" in effects.types and not effects.retyped
+    by_itself = effects.stamped and not effects.retyped
     computed = any(_is_by_session(words, state.types) for words in effects.computed.values())
     decides = {
         "which time existing rows get": effects.clock,
@@ -141,7 +141,7 @@ def why_not_reversible(effects: Effects, session: StatementSession) -> str:
 
     They have come to the source, or are going to, without the column that it has already.
     """
-    by_itself = "TIMESTAMP" in effects.types and session.explicit_timestamps is False
+    by_itself = effects.stamped and session.explicit_timestamps is False
     filled = effects.clock or effects.renews or by_itself
     if not (filled or effects.numbers):
         return ""
@@ -168,7 +168,7 @@ def reason_copies_differ(
             was logged with no time zone.
     """
     utc = utc and session.time_zone in ("", *_UTC)
-    by_itself = "TIMESTAMP" in effects.types and not session.explicit_timestamps
+    by_itself = effects.stamped and not session.explicit_timestamps
     if effects.clock or effects.numbers or effects.numbered or by_itself:
         return "the online schema change filled rows when it copied them, and nothing tells how"
     computed = [c for c, words in effects.computed.items() if _of_session(words, types)]

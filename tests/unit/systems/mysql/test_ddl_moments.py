@@ -49,3 +49,23 @@ def test_a_moment_that_is_written_out(text):
 )
 def test_no_moment(text):
     assert unclear(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("column", "stamped"),
+    [
+        ("TIMESTAMP", True),
+        ("TIMESTAMP(3) NOT NULL", True),
+        ("TIMESTAMP NOT NULL CHECK (b IS NULL)", True),
+        ("TIMESTAMP NULL", False),
+        ("TIMESTAMP(6) NULL DEFAULT NULL AFTER a", False),
+        ("TIMESTAMP DEFAULT NULL", False),
+        ("DATETIME", False),
+    ],
+)
+def test_a_column_that_may_be_filled_with_the_time(column, stamped):
+    """With ``explicit_defaults_for_timestamp`` off, only one that takes NULL is not."""
+    for clause in ("ADD", "MODIFY", "CHANGE a"):
+        ddl = parse_table_ddl(f"ALTER TABLE t {clause} b {column}", "s")
+        assert ddl is not None
+        assert effects_of(ddl).stamped is stamped
