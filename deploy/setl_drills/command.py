@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from setl_drills.extras import require_embedded
-from setl_drills.interruption import interrupt_on_signals
+from setl_drills.interruption import interrupted_by_signals
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -221,7 +221,7 @@ def oracle(
             f"no feature is called {', '.join(sorted(unknown))}; these are:\n{listed}",
             param_hint="--without",
         )
-    interrupt_on_signals()
+    click.get_current_context().with_resource(interrupted_by_signals())
     play = _play_adapters if adapters else _play_node
     try:
         wrong = play(
@@ -298,7 +298,7 @@ def _run(chosen: list[Drill], seeds: list[int], record: Path | None, **how: Any)
     from setl_drills.waiting import DidNotHappenError  # noqa: PLC0415
     from setl_embedded import EmbeddedError  # noqa: PLC0415
 
-    interrupt_on_signals()
+    click.get_current_context().with_resource(interrupted_by_signals())
     console = _console()
     runner = Runner(say=_progress(console), done=lambda result: _say_done(console, result), **how)
     try:

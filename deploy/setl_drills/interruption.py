@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, NoReturn
 
 INTERRUPTED: Final = 130
 """Exit status of a command that was interrupted."""
 
 
-def interrupt_on_signals() -> None:
-    """Let SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt in this process's main thread, once.
+@contextmanager
+def interrupted_by_signals() -> Iterator[None]:
+    """Inside the block, SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt in this thread, once.
 
-    Whoever started servers stops them then. A SIGHUP that is ignored, as under nohup, stays so.
+    It must be the main thread. Whoever started servers stops them then. A SIGHUP that is ignored,
+    as under nohup, stays so.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore the first
-        signal.signal(number, _interrupt)
+    taken = [signal.SIGINT, signal.SIGTERM]  # a shell's background jobs ignore the first
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, _interrupt)
+        taken.append(signal.SIGHUP)
+    before = {number: signal.signal(number, _interrupt) for number in taken}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _interrupt(number: int, _frame: object) -> NoReturn:

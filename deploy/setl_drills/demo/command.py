@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from setl_drills.extras import require_embedded
-from setl_drills.interruption import INTERRUPTED, interrupt_on_signals
+from setl_drills.interruption import INTERRUPTED, interrupted_by_signals
 
 
 @click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
@@ -77,7 +77,7 @@ def demo(
     from setl_drills.waiting import DidNotHappenError  # noqa: PLC0415
     from setl_embedded import EmbeddedError  # noqa: PLC0415
 
-    interrupt_on_signals()
+    click.get_current_context().with_resource(interrupted_by_signals())
     console = Console(
         highlight=False, record=picture is not None, width=None if sys.stdout.isatty() else 120
     )

@@ -1,6 +1,7 @@
 """The command around the drills: what it lists, refuses, prints and exits with."""
 
 import json
+import signal
 
 import pytest
 from click.testing import CliRunner
@@ -59,6 +60,12 @@ def test_the_list():
     done = invoke("list")
     assert done.exit_code == 0
     assert all(f"about {name}" in done.output for name in ("good", "bad", "raising"))
+
+
+def test_signals_do_afterwards_what_they_did_before(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    assert invoke("run", "good", "--folder", str(tmp_path / "f")).exit_code == 0
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_an_unknown_name_runs_nothing():
