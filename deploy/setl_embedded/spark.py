@@ -49,6 +49,7 @@ class _Daemon(Server):
             "spark.network.crypto.authEngineVersion": "2",
             "spark.network.crypto.cipher": "AES/GCM/NoPadding",
             "spark.network.crypto.saslFallback": "false",
+            "spark.master.rest.enabled": "false",
         }
 
     def _spark_class(self, name: str, *arguments: str) -> list[str]:

@@ -84,4 +84,5 @@ def worker_refuses(port):
 
 def accumulators_answer(port):
     """What PySpark's driver answers to a stranger who sends figures of tasks."""
-    return answer(port, b"x" * 4096)
+    # Silence is an answer, too, which another one has to come before.
+    return answer(port, b"x" * 4096, seconds=5.0)

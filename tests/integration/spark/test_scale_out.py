@@ -224,14 +224,15 @@ def test_what_a_stranger_gets_at_the_ports_of_the_cluster(channel, workers):
                     continue
                 if "pyspark.worker" in said:
                     assert wires.worker_refuses(port)
+                elif pid == node.pid:
+                    assert wires.accumulators_answer(port) == b""
                 elif "java" in said and (obeys := wires.gateway_obeys(port, address)) is not None:
                     assert obeys is False
-                elif wires.NO_HANDSHAKE in wires.spark_request(port, address):
+                else:
+                    assert wires.NO_HANDSHAKE in wires.spark_request(port, address), (said, port)
                     turned_away.append(said)
                     if b"import os" in wires.spark_stream(CODE, port, address):
                         serving.append(said)
-                else:
-                    assert wires.accumulators_answer(port) == b""
     kinds = ["SparkSubmit", "CoarseGrainedExecutorBackend", "SparkMaster", "SparkWorker"]
     assert all(any(kind in said for said in turned_away) for kind in kinds), turned_away
     # Spark's own gap, which docs/pages/security.md names. If it is closed, it should say so.
