@@ -167,7 +167,7 @@ def soak(minutes: float, seed: int, record: Path | None, **how: Any) -> None:
 )
 @click.option(
     "--through",
-    # The keys of `setl_drills.oracle.formats.FORMATS`.
+    # The keys of `setl_drills.oracle.formats.LOST`.
     type=click.Choice(["dts", "debezium", "canal"]),
     help="Through a relay and a topic, in this format. Features that it loses are left out of the"
     " histories; `--without help` lists them.",
@@ -205,12 +205,12 @@ def oracle(
     a round with --seed, --first and --minutes 0.
     """
     from setl_drills.oracle.definitions import FEATURES  # noqa: PLC0415 - slow, see `_run`
-    from setl_drills.oracle.formats import FORMATS, left_out  # noqa: PLC0415
+    from setl_drills.oracle.formats import LOST, left_out  # noqa: PLC0415
     from setl_embedded import EmbeddedError  # noqa: PLC0415
 
     if adapters and through:
         raise click.UsageError("--through needs a node; leave --adapters out")
-    lost = FORMATS[through].lost if through else {}
+    lost = LOST[through] if through else {}
     if unknown := set(without) - set(FEATURES):
         listed = "\n".join(
             f"  {name}: {text}"

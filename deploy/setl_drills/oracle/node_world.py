@@ -20,11 +20,11 @@ from unittest.mock import patch
 import pymysql
 import yaml
 
+from setl.channel.fields.kafka_formats import STANDALONE
 from setl.cli.main import run
 from setl.systems.mysql.sql_files import system_table_statements
 from setl_drills.binlog import binlog_end
 from setl_drills.nodes import Cluster
-from setl_drills.oracle.formats import FORMATS
 from setl_drills.oracle.replica import Replication
 from setl_drills.tables import RELAY, topic_of, whole_topic
 from setl_drills.waiting import wait_for
@@ -85,7 +85,7 @@ class NodeWorld:
             folder: for data and logs.
             source: the family of source and replica, `MariaDb` or `MySql`.
             target: the family of the target.
-            through: a key of `FORMATS`, or "".
+            through: a format of topics, or "".
             ddl: see a pipeline's; with ``ignore``, setl creates tables as the source has them.
         """
         self.folder = folder
@@ -182,10 +182,12 @@ class NodeWorld:
         if not self._kafka:
             pipeline = {"name": _PIPELINE, "source": binlog, **follows}
             return [{"channel": _CHANNEL, "pipelines": [pipeline]}]
-        form, brokers = FORMATS[self.through], self._kafka.brokers
-        topic = {**topic_of(brokers, _TOPIC), "format": self.through, **form.written}
-        source = {**whole_topic(brokers, _TOPIC), "format": self.through, **form.read}
-        source["database"] = ends["s"]
+        brokers, form = self._kafka.brokers, STANDALONE.get(self.through)
+        topic = {**topic_of(brokers, _TOPIC), "format": self.through}
+        source = {**whole_topic(brokers, _TOPIC), "format": self.through, "database": ends["s"]}
+        if form is not None:
+            topic |= {**form.read_with, "schema_changes": True}
+            source |= form.source_fields
         pipelines = {
             _RELAYING: {"name": RELAY, "source": binlog, "target": topic, "tables": tables},
             _CHANNEL: {"name": _PIPELINE, "source": source, **follows},

@@ -12,7 +12,7 @@ from setl_drills.command import drill
 from setl_drills.oracle.alters import Alters
 from setl_drills.oracle.comparison import Difference
 from setl_drills.oracle.definitions import FEATURES, Grammar
-from setl_drills.oracle.formats import FORMATS
+from setl_drills.oracle.formats import LOST
 from setl_drills.oracle.histories import History, rows_of
 from setl_drills.oracle.node_rounds import Outcome, read_history, reason, write_history
 from setl_drills.oracle.node_world import Applied
@@ -82,7 +82,7 @@ def test_what_is_left_out_is_in_no_history():
 def test_what_a_format_loses_is_in_no_history():
     """Dates in any session: what is no date becomes a zero date under IGNORE."""
     text = "\n".join(
-        s for seed in range(12) for s in statements(history(seed, without=FORMATS["debezium"].lost))
+        s for seed in range(12) for s in statements(history(seed, without=LOST["debezium"]))
     )
     for absent in (
         "0000-00-00", "2024-02-30", "ALLOW_INVALID_DATES", "IGNORE INTO `t1`", "SET sjis",
@@ -231,13 +231,13 @@ def test_a_feature_that_does_not_exist_is_refused_with_the_list():
     assert all(name in done.output for name in FEATURES)
 
 
-@pytest.mark.parametrize("through", FORMATS)
+@pytest.mark.parametrize("through", LOST)
 def test_the_list_of_features_says_why_a_format_loses_some(through):
     done = CliRunner().invoke(drill, ["oracle", "--through", through, "--without", "help"])
     text = " ".join(done.output.split())
-    assert FORMATS[through].lost.keys() <= FEATURES.keys()
-    assert all(f"(not through {through}: {why})" in text for why in FORMATS[through].lost.values())
-    assert text.count("not through") == len(FORMATS[through].lost)
+    assert LOST[through].keys() <= FEATURES.keys()
+    assert all(f"(not through {through}: {why})" in text for why in LOST[through].values())
+    assert text.count("not through") == len(LOST[through])
 
 
 def test_rows_without_a_node_go_through_no_topic():

@@ -64,7 +64,7 @@ def _check_topic(
     if not partitions:
         report.error(
             f"there is no topic {source.topic}, or the account may not read it",
-            "Check the name, of a DTS subscription in its console, and the account's permissions",
+            "Check the topic's name, for DTS in its console, and the account's permissions",
             code="no-topic",
         )
         return
