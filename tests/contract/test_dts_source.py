@@ -53,13 +53,12 @@ def transaction(seconds, rows=2):
 BASE = 1_790_000_000
 
 
-WRITTEN = int(time.time()) - 3000  # brokers drop records that they believe to be old
-
-
 def test_dts_a_start_by_offset_and_by_time(dts):
-    # Kafka's own times say nothing of the source's: here they even go backwards.
+    # Kafka's own times say nothing of the source's: here they even go backwards. The broker drops
+    # records that it believes to be old.
+    written = int(time.time()) - 3000
     for number in range(20):
-        dts.send(*transaction(BASE + 100 * number), at=WRITTEN - 10 * number)
+        dts.send(*transaction(BASE + 100 * number), at=written - 10 * number)
     assert dts.source(OffsetStart(offset=3)).initial().offset == 3
     # Offset 0 is the heartbeat that made the topic, of 2023; four records a transaction follow.
     for seconds, offset in ((-9, 1), (0, 1), (1, 5), (100, 5), (1234, 53), (1900, 77)):
