@@ -18,13 +18,14 @@ NO_SECRET = "Expected SaslMessage, received something else"
 NO_HANDSHAKE = "Unknown challenge message"
 """What it answers instead where connections are encrypted, and nothing else will do."""
 
-_RPC_REQUEST, _RPC_FAILURE, _STREAM_REQUEST = 3, 5, 6
+_RPC_REQUEST, _RPC_FAILURE, _STREAM_REQUEST, _STREAM_RESPONSE = 3, 5, 6, 7
 
 
-def answer(port, data, host="127.0.0.1", seconds=30.0, quiet=0.5):
+def answer(port, data, host="127.0.0.1", seconds=30.0, quiet=0.5, whole=None):
     """What comes back for some bytes: all until the other side closes, or is silent.
 
-    It may be silent for `seconds` until something comes, and for `quiet` from then on.
+    It may be silent for `seconds` until something comes, and for `quiet` from then on. If `whole`
+    says what has to come, all that may take `seconds`, and nothing is waited for behind it.
     """
     found = b""
     with socket.create_connection((host, port), seconds) as connection, suppress(OSError):
@@ -32,14 +33,17 @@ def answer(port, data, host="127.0.0.1", seconds=30.0, quiet=0.5):
         connection.settimeout(seconds)
         while len(found) < 100_000 and (piece := connection.recv(65536)):
             found += piece
-            connection.settimeout(quiet)
+            if whole is None:
+                connection.settimeout(quiet)
+            elif whole(found):
+                break
     return found
 
 
 def spark_request(port, host="127.0.0.1", body=b"hello"):
     """What a Spark process answers to a request of a stranger; "" if it is none."""
     head = bytes([_RPC_REQUEST]) + struct.pack(">qi", 7, len(body))
-    found = answer(port, _framed(head + body), host)
+    found = answer(port, _framed(head + body), host, whole=_is_whole)
     failed = len(found) > 21 and found[8] == _RPC_FAILURE and found[9:17] == struct.pack(">q", 7)
     return found[21:].decode(errors="replace") if failed else ""
 
@@ -48,11 +52,21 @@ def spark_stream(name, port, host="127.0.0.1"):
     """What a Spark process answers to a stranger who asks for a file that it serves."""
     wanted = name.encode()
     head = bytes([_STREAM_REQUEST]) + struct.pack(">i", len(wanted)) + wanted
-    return answer(port, _framed(head), host, quiet=2.0)  # the file may come later than its size
+    return answer(port, _framed(head), host, whole=_is_whole)
 
 
 def _framed(message):
     return struct.pack(">q", 8 + len(message)) + message
+
+
+def _is_whole(found):
+    """Whether a frame is there, and behind it the file that it announces, if it does."""
+    if len(found) < 9:
+        return False
+    (size,) = struct.unpack_from(">q", found)
+    if len(found) >= size and found[8] == _STREAM_RESPONSE:
+        size += struct.unpack_from(">q", found, size - 8)[0]
+    return len(found) >= size
 
 
 def gateway_obeys(port, host="127.0.0.1"):
