@@ -171,8 +171,11 @@ class DtsColumns:
         return micros.astype(np.uint32)
 
     def scale(self, column: int) -> int:
-        """See `ColumnValues.scale`."""
-        return self._columns[column].column.scale
+        """See `ColumnValues.scale`; as the texts have them, since not all records count them."""
+        offsets, data = parts_of(array_of(self.window, self._spans(column)))
+        points = np.flatnonzero(data == ord("."))
+        ends = offsets[np.searchsorted(offsets, points, "right")]
+        return int((ends - points - 1).max(initial=0))
 
     def codes(self, column: int) -> tuple[NDArray[np.int64], int]:
         """See `ColumnValues.codes`."""

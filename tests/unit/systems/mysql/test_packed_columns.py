@@ -5,11 +5,15 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from setl.codec.binlog.columns.finding import find_rows
 from setl.codec.binlog.columns.form import binlog_form
 from setl.codec.columns.column_rows import ColumnRows
 from setl.codec.columns.images import UnfitRowsError
+from setl.codec.dts.rows import DtsRowCodec
+from setl.codec.row_codec import DAMAGED
 from setl.errors import DataError
 from setl.model.schema import Capacity, Kind, RowSchema
 from setl.systems.mysql.load.columns.literals import rendered_columns
@@ -24,6 +28,8 @@ from tests.unit.codec.binlog_tables import (
     table_of,
     written,
 )
+from tests.unit.codec.dts_records import branch, integer, row_record
+from tests.unit.codec.test_dts_columns import found_rows, numbered, payloads_of, tables
 
 TABLES = 300
 INSERTS = (23, 30)
@@ -221,3 +227,48 @@ def test_the_length_stands_in_front(length):
     found = find_rows(form, [(0, writer.rows(30, 2, rows))])
     statement = statement_for(Random(1), form.schema, odd=0)
     assert compared(statement, ColumnRows(found, found.starts)) == "same"
+
+
+def rows_of_records(values):
+    """Rows of DTS records by column; None if they are read one by one."""
+    codec = DtsRowCodec()
+    try:
+        for value in values * 2:
+            codec.decode(value, ())
+        found = found_rows(codec, payloads_of(numbered(values)))
+        if found is None:
+            return None
+        found.values.convert()
+    except (DataError, *DAMAGED):
+        return None
+    return ColumnRows(found, found.starts)
+
+
+@settings(max_examples=150, deadline=None)
+@given(tables(), st.integers(0, 2**32))
+def test_the_same_bytes_of_dts_records(values, seed):
+    rows = rows_of_records(values) if values else None
+    if rows is None:
+        return
+    statement = statement_for(Random(seed), rows.images.form.schema, odd=0.3)
+    if statement is not None and not any("_NUMBER" in repr(value) for value in values):
+        compared(statement, rows)
+
+
+@pytest.mark.parametrize(("scale", "way"), [(1, "refused"), (2, "same")])
+def test_digits_that_a_record_does_not_count_are_not_rounded(scale, way):
+    values = [
+        row_record(
+            "INSERT",
+            [("id", 3), ("d", 246)],
+            after=[integer(number), branch("Decimal", value=text, precision=10, scale=0)],
+        )
+        for number, text in enumerate(["1.5", "7", "1.55"])
+    ]
+    rows = rows_of_records(values)
+    assert rows is not None
+    columns = rows.images.form.schema.columns
+    target = [Capacity("int"), Capacity("decimal", scale=scale)]
+    held = tuple(replace(c, capacity=t) for c, t in zip(columns, target, strict=True))
+    statement = plan_writes(columns, (0,), RowSchema("shop", "t", held, (0,))).inserts
+    assert compared(statement, rows) == way
