@@ -65,6 +65,10 @@ LABELS = {
     "enum_blank": ("ENUM('','a')", ["0", "1", "2"]),
     "enum_twice": ("ENUM('a','b','a')", ["1", "2", "3", "0"]),
     "enum_alike": ("ENUM('a','A','é') CHARACTER SET latin1", ["1", "2", "3"]),
+    # To the collations of these, m is n, e is `, and y is ~.
+    "enum_macce": ("ENUM('m','n','o') CHARACTER SET macce", ["1", "2", "3"]),
+    "enum_big5_alike": ("ENUM('e','`','y','~') CHARACTER SET big5", ["1", "2", "3", "4"]),
+    "set_gbk_alike": ("SET('y','~') CHARACTER SET gbk", ["1", "2", "3"]),
     "enum_digits": ("ENUM('2','','1','3','0','1')", ["1", "2", "3", "4", "5", "6", "0"]),
     "enum_binary": ("ENUM('UNKNOWN','é','É') CHARACTER SET binary", ["1", "2", "3"]),
     "set_blank": ("SET('','x')", ["0", "1", "2", "3"]),

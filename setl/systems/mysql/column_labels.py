@@ -11,9 +11,14 @@ from setl.codec.sql.tokens import TokenKind, text_of, tokenize
 Ask = Callable[[str, tuple[str, ...]], Sequence[Sequence[Any]]]
 
 _MOST_ASKED: Final = 1_000
-# Of ASCII, collations ignore case and control characters. Those of Latin take i for j and u for v,
-# those of Lithuanian i for y and c for ch, some older ones v for w.
-_ONE_LETTER: Final = str.maketrans({"j": "i", "y": "i", "v": "u", "w": "u", "h": None})
+# Others take m for n (macce), y for ~ (big5), i for j (Latin), ccs for cscs (Hungarian), and more.
+CASE_ALONE: Final = frozenset(
+    {"ascii_general_ci", "latin1_bin", "latin1_swedish_ci", "utf8mb3_bin", "utf8mb3_general_ci",
+     "utf8mb3_unicode_ci", "utf8mb4_0900_ai_ci", "utf8mb4_bin", "utf8mb4_general_ci",
+     "utf8mb4_uca1400_ai_ci", "utf8mb4_unicode_520_ci", "utf8mb4_unicode_ci", "utf8_bin",
+     "utf8_general_ci", "utf8_unicode_ci"}
+)  # fmt: skip
+"""Collations that ignore nothing but case in printable ASCII."""
 
 
 def labels_of(column_type: str) -> tuple[str, ...]:
@@ -41,7 +46,7 @@ def sure_labels(column_type: str) -> tuple[str, ...]:
 
 
 def are_alike(labels: Sequence[str], charset: str, collation: str, ask: Ask) -> bool:
-    """Whether a collation takes some of the labels for one.
+    """Whether a collation takes some of the labels for one, which mostly needs no question.
 
     Args:
         labels: of one column.
@@ -49,7 +54,7 @@ def are_alike(labels: Sequence[str], charset: str, collation: str, ask: Ask) -> 
         collation: its collation.
         ask: has the server answer a query with placeholders.
     """
-    if charset == BINARY or _surely_differ(labels):
+    if charset == BINARY or (collation in CASE_ALONE and _differ_beside_case(labels)):
         return False
     if len(labels) > _MOST_ASKED:
         return True  # which costs more care than it needs, and no more
@@ -59,9 +64,9 @@ def are_alike(labels: Sequence[str], charset: str, collation: str, ask: Ask) -> 
     return int(different) < len(labels)
 
 
-def _surely_differ(labels: Sequence[str]) -> bool:
-    """Whether no collation takes two of the labels for one."""
-    folded = {label.lower().translate(_ONE_LETTER) for label in labels}
+def _differ_beside_case(labels: Sequence[str]) -> bool:
+    """Whether labels of printable ASCII differ in more than case."""
+    folded = {label.lower() for label in labels}
     return len(folded) == len(labels) and all(map(_is_plain, labels))
 
 

@@ -3,8 +3,12 @@
 import json
 import re
 from collections import Counter
+from contextlib import suppress
 from functools import partial
+from itertools import product
+from string import ascii_lowercase
 
+import pymysql
 import pytest
 
 from setl.bulk.verify_target import VerifySettings
@@ -13,6 +17,7 @@ from setl.errors import DataError
 from setl.operate.verify import verify_pipeline
 from setl.run import assembly
 from setl.systems.mysql import target_system
+from setl.systems.mysql.column_labels import CASE_ALONE
 from setl.systems.mysql.sink import sink
 from setl_embedded import MariaDb
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, on_both, one_way
@@ -493,3 +498,28 @@ def test_every_type_without_a_key(servers, fresh_db, writer, position, spark):
     running.applied(writer.changes)
     for table in tables:
         assert execute(servers[1], f"SELECT COUNT(*) FROM {table}") == ((0,),)
+
+
+def test_collations_that_ignore_case_alone(servers, fresh_db):
+    """Servers are not asked whether labels of theirs are one, see `CASE_ALONE`."""
+    printable = [chr(code) for code in range(33, 127) if chr(code) == chr(code).lower()]
+    texts = {*printable, *map("".join, product(printable, repeat=2))}
+    for one, two, three in product(ascii_lowercase, repeat=3):
+        # Contractions, also written twice: in Hungarian "cscs" is "ccs".
+        texts |= {one + two + three, one + two + one + two, one + one + two + three}
+    values = ",".join(f"(x'{text.encode().hex()}')" for text in texts)
+    seen = set[str]()
+    for server in servers:
+        table = quoted(fresh_db, "texts")
+        execute(
+            server,
+            f"CREATE TABLE {table} (v VARCHAR(9) COLLATE utf8mb4_bin)",
+            f"INSERT INTO {table} VALUES {values}",
+        )
+        for name in CASE_ALONE:
+            text = f"CONVERT(v USING {name.partition('_')[0]}) COLLATE {name}"
+            with suppress(pymysql.OperationalError):  # not all servers have all of them
+                [(different,)] = execute(server, f"SELECT COUNT(DISTINCT {text}) FROM {table}")
+                assert different == len(texts), name
+                seen.add(name)
+    assert len(seen) >= 9

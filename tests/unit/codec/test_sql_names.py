@@ -12,7 +12,7 @@ from setl.codec.sql.grants import Grant, read_grant
 from setl.codec.sql.names import listed, name_of, read_name
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.codec.sql.tokens import Quoting, text_of, tokenize
-from setl.systems.mysql.column_labels import labels_of
+from setl.systems.mysql.column_labels import are_alike, labels_of
 from setl.systems.mysql.identifiers import qualified
 
 ANSI = Quoting(ansi=True)
@@ -122,6 +122,27 @@ def test_labels():
     written = r"""enum('it''s','b\\x','say "x"','n\nl','`q`','a,b)')"""
     assert labels_of(written) == ("it's", "b\\x", 'say "x"', "n\nl", "`q`", "a,b)")
     assert labels_of("varchar(20)") == ()
+
+
+@pytest.mark.parametrize(
+    ("labels", "collation", "asked"),
+    [
+        ("mn", "utf8mb4_general_ci", False),
+        ("mM", "utf8mb4_general_ci", True),
+        ("mé", "utf8mb4_general_ci", True),
+        ("mn", "macce_general_ci", True),  # to which they are one
+        (("ccs", "cscs"), "utf8mb4_hu_0900_ai_ci", True),
+    ],
+)
+def test_servers_are_asked_which_labels_they_take_for_one(labels, collation, asked):
+    questions = []
+
+    def ask(sql, values):
+        questions.append((sql, values))
+        return [(1,)]
+
+    charset = collation.partition("_")[0]
+    assert are_alike(labels, charset, collation, ask) == bool(questions) == asked
 
 
 @pytest.mark.parametrize(
