@@ -82,10 +82,12 @@ def rows_of_table(server: DatabaseServer, schema: str, shape: Shape) -> Counter[
     Args:
         server: whose rows.
         schema: of the table.
-        shape: the table; by its types values are shown.
+        shape: the table; by its types and character sets values are shown.
     """
+    own = shapes_of(server, schema)[shape.name]
+    charsets = {column.name: column.charset for column in own.columns}
     with _opened(server) as connection:
-        return _rows(connection, schema, shape, mixed=False)
+        return _rows(connection, schema, shape, mixed=False, charsets=charsets)
 
 
 def count_rows(server: DatabaseServer, schema: str) -> int:
@@ -128,20 +130,32 @@ def _compared(
     return found
 
 
-def _rows(connection: Any, schema: str, shape: Shape, *, mixed: bool) -> Counter[Row]:
-    shown = ", ".join(_shown(column) for column in shape.columns)
+def _rows(
+    connection: Any,
+    schema: str,
+    shape: Shape,
+    *,
+    mixed: bool,
+    charsets: Mapping[str, str] | None = None,
+) -> Counter[Row]:
+    shown = ", ".join(_shown(column, charsets or {}) for column in shape.columns)
     found = _query(connection, f"SELECT {shown} FROM {_quoted(schema)}.{_quoted(shape.name)}")
     plain = [_plain(column, mixed=mixed) for column in shape.columns]
     return Counter(tuple(f(v) for f, v in zip(plain, row, strict=True)) for row in found)
 
 
-def _shown(column: Column) -> str:
-    """An expression whose text is one to one with the value."""
+def _shown(column: Column, charsets: Mapping[str, str]) -> str:
+    """An expression whose text is one to one with the value.
+
+    Text is in the column's own character set, also where a server's table has another one.
+    """
     name = _quoted(column.name)
     if column.kind in {"float", "double"}:
         return f"{name} + 0e0"
     if column.kind in {"enum", "set"}:
         return f"CONCAT({name} + 0, ':', HEX({name}))"
+    if column.text and charsets.get(column.name, column.charset) != column.charset:
+        return f"CONVERT({name} USING {column.charset})"
     return f"HEX({name} + 0)" if column.kind == "bit" else name
 
 

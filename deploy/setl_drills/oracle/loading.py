@@ -47,7 +47,7 @@ class Loading:
             source: has the entries.
             target: gets the rows.
             tables: the source's and the target's, with schemas.
-            chance: decides what is cut where, and how rows are sent.
+            chance: decides what is cut where, and how rows are read and sent.
             key: the key that the mapping names, if it names one.
         """
         self._chance = chance
@@ -66,7 +66,13 @@ class Loading:
         keys = MysqlSingleWriterTables(endpoint, SystemClock()).among([self._target])
         if chance.random() < 0.2:
             keys = frozenset()  # the target's keys may have changed in the last minute
-        self._plan = TransformPlan("binlog", Router(pipeline), single_writer=keys)
+        self._plan = TransformPlan(
+            "binlog",
+            Router(pipeline),
+            single_writer=keys,
+            column_rows=chance.choice([None, 1]),
+            takes_columns=True,
+        )
         MysqlFence(endpoint, self._ticket(0, 0).pipeline_key, 1.0).raise_to(1, "oracle")
         numbers = itertools.count(1)
         self._sinks = [MysqlSink(settings, lambda: f"n{next(numbers)}") for _ in range(TASKS)]
@@ -74,7 +80,9 @@ class Loading:
     def run(self, entries: Iterable[Entry]) -> SetlError | None:
         """Apply everything, cut at random and partly again; returns what it has stopped with."""
         items = [
-            WorkItem((0,), document_version(1, e.position), e.context, e.payload)
+            WorkItem(
+                (0,), document_version(1, e.position), e.context, e.payload, (e.schema, e.table)
+            )
             for e in entries
             if e.kind is EntryKind.ROWS
         ]
