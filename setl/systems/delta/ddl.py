@@ -30,6 +30,7 @@ from setl.systems.delta.location import Folder, Location, deltalake, translating
 from setl.systems.delta.names import refuse_names
 from setl.systems.delta.types import made_type, takes
 from setl.systems.mysql.ddl.declared_columns import defined_columns
+from setl.systems.mysql.ddl.effects import effects_of
 from setl.systems.mysql.ddl.statements import refuse_other
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ _HARMLESS: Final = frozenset({
     "STATS_PERSISTENT", "STATS_AUTO_RECALC", "STATS_SAMPLE_PAGES", "DEFAULT", "CHARACTER",
     "CHARSET", "COLLATE", "ENABLE", "DISABLE", "FORCE", "ALTER", "WAIT", "NOWAIT", "ANALYZE",
     "OPTIMIZE", "REBUILD", "CHECK", "REPAIR", "REORGANIZE", "COALESCE", "PARTITION", "REMOVE",
+    "ORDER", "AUTOEXTEND_SIZE", "AVG_ROW_LENGTH", "CHECKSUM", "COMPRESSION", "DELAY_KEY_WRITE",
+    "ENCRYPTED", "ENCRYPTION", "ENCRYPTION_KEY_ID", "ENGINE_ATTRIBUTE", "MAX_ROWS", "MIN_ROWS",
+    "PACK_KEYS", "PAGE_CHECKSUM", "PAGE_COMPRESSED", "PAGE_COMPRESSION_LEVEL", "SECONDARY_ENGINE",
+    "SECONDARY_ENGINE_ATTRIBUTE", "TRANSACTIONAL",
 })  # fmt: skip
 """What an ALTER TABLE does to no value of a row. ALTER is about defaults and indexes."""
 
@@ -145,6 +150,8 @@ class DeltaDdl:
     ) -> Iterator[str]:
         folder = self._location.of_table(route.target)
         target = _Target(route, folder, folder.open())
+        if effects_of(ddl).loses and target.table is not None and files_of(target.table):
+            raise _refused(ddl, "IGNORE removes rows of which no record tells", _AGAIN)
         added: list[Column] = []
         known = {column.name.lower(): column for column in defined_columns(ddl)}
         for clause in ddl.clauses():

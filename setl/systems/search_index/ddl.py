@@ -21,6 +21,7 @@ from setl.errors import ConfigurationError, FatalError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.ddl.declared_columns import defined_columns
+from setl.systems.mysql.ddl.effects import effects_of
 from setl.systems.mysql.ddl.statements import refuse_other
 from setl.systems.search_index.client import SearchClient, make_client
 from setl.systems.search_index.errors import translating
@@ -35,8 +36,9 @@ _BY_IGNORING: Final = (
     ". Then `setl apply` the file with `ddl: ignore`, and `setl start` the channel. Write"
     " `ddl: pass` again when the pipeline is past it"
 )
+_LOAD_AGAIN: Final = "load its index again, with `setl load --replace`"
 _PRIMARY: Final = "PRIMARY"
-_ROWS_LEAVE: Final = frozenset({"TRUNCATE", "DROP", "EXCHANGE", "CONVERT"})
+_ROWS_LEAVE: Final = frozenset({"TRUNCATE", "DROP", "EXCHANGE", "CONVERT", "DISCARD", "IMPORT"})
 
 # Types of fields that hold each other's values; text takes them all.
 _ALIKE: Final = (
@@ -99,9 +101,17 @@ class IndexDdl:
     def _alter(self, client: SearchClient, ddl: TableDdl, route: Route) -> Iterator[str]:
         if _rows_leave(ddl):
             raise _refused(
-                ddl, "rows leave a partition, and nothing says which", "delete their documents"
+                ddl,
+                "rows leave the table or a partition, or come from a file, and nothing says which",
+                _LOAD_AGAIN,
             )
         index = route.target[1]
+        if effects_of(ddl).loses and client.exists(index) and _has_documents(client, index):
+            raise _refused(
+                ddl,
+                "IGNORE removes rows that have the same key, and nothing says which",
+                _LOAD_AGAIN,
+            )
         columns = list(_renamed(route, defined_columns(ddl)))
         if not columns or not client.exists(index):
             yield f"nothing to do for {index}: {ddl.text}"
@@ -184,7 +194,7 @@ class IndexDdl:
                 raise _refused(
                     ddl,
                     f"it moves rows of {name.schema}.{name.table}, and nothing says which",
-                    "load its index again, with `setl load --replace`",
+                    _LOAD_AGAIN,
                 )
 
     def _refuse_new_key(self, client: SearchClient, ddl: TableDdl, name: TableName) -> None:
@@ -270,9 +280,11 @@ def _refuse_misfits(
 
 
 def _rows_leave(ddl: TableDdl) -> bool:
-    """Whether an ALTER takes rows away without saying which."""
+    """Whether an ALTER takes rows away, or brings some, without saying which."""
     return any(
-        len(words) > 1 and words[0] in _ROWS_LEAVE and words[1] in ("PARTITION", "TABLE")
+        len(words) > 1
+        and words[0] in _ROWS_LEAVE
+        and words[1] in ("PARTITION", "TABLE", "TABLESPACE")
         for words, _ in ddl.clauses()
     )
 
@@ -315,7 +327,7 @@ def _clause_changes_key(clause: Clause) -> bool:
 def _nested(ddl: TableDdl, route: Route) -> str:
     """A change of a table whose rows are shown in documents of another one."""
     index = route.target[1]
-    if _removes_rows(ddl) or _rows_leave(ddl):
+    if _removes_rows(ddl) or _rows_leave(ddl) or effects_of(ddl).loses:
         raise _refused(
             ddl,
             f"its rows are shown in documents of {index}, which nothing rebuilds",

@@ -99,8 +99,15 @@ def test_what_gives_rows_other_values_stops(target, clause):
     assert target.columns() == {}
 
 
-@pytest.mark.parametrize("statement", ["TRUNCATE t", "DROP TABLE t", "RENAME TABLE t TO u",
-                                       "RENAME TABLE u TO t", "DROP DATABASE s"])  # fmt: skip
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "TRUNCATE t", "DROP TABLE t", "RENAME TABLE t TO u", "RENAME TABLE u TO t",
+        "DROP DATABASE s", "ALTER IGNORE TABLE t ADD UNIQUE (name)",
+        "ALTER ONLINE IGNORE TABLE t ADD PRIMARY KEY (name), COMMENT = 'x'",
+        "ALTER TABLE t IMPORT TABLESPACE",
+    ],
+)  # fmt: skip
 def test_what_takes_rows_away_stops(target, statement):
     target.fill()
     with pytest.raises(FatalError):
@@ -117,6 +124,9 @@ def test_what_takes_rows_away_stops(target, statement):
         "ALTER TABLE t ADD PARTITION (PARTITION p1 VALUES LESS THAN (9))",
         "ALTER TABLE t REORGANIZE PARTITION p0 INTO (PARTITION p1 VALUES LESS THAN (9))",
         "ALTER TABLE t PARTITION BY HASH (id) PARTITIONS 4", "ALTER TABLE t COALESCE PARTITION 2",
+        "ALTER TABLE t ENCRYPTION = 'Y'", "ALTER TABLE t PAGE_COMPRESSED = 1",
+        "ALTER TABLE t MAX_ROWS = 1000, AVG_ROW_LENGTH = 50", "ALTER TABLE t ORDER BY name",
+        "ALTER IGNORE TABLE t ADD INDEX (name)",
         "CREATE TABLE t (id INT)",
     ],
 )  # fmt: skip
@@ -144,6 +154,7 @@ def test_an_empty_table_takes_any_column(target):
     target.run("ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 5")
     assert target.columns() == {"c": "long"}
     assert "no rows" in target.run("TRUNCATE t")[0]
+    assert "nothing to do" in target.run("ALTER IGNORE TABLE t ADD UNIQUE (name)")[0]
 
 
 def test_a_former_leader_adds_no_column(target):

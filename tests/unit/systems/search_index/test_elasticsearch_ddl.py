@@ -91,6 +91,11 @@ def wait_for_end(monkeypatch, indices):
         ("DROP DATABASE shop", "tables of shop are mapped"),
         ("DROP DATABASE both", "tables of both are mapped"),
         ("CREATE OR REPLACE TABLE items (id INT PRIMARY KEY)", "nothing rebuilds"),
+        ("ALTER IGNORE TABLE orders ADD UNIQUE (region)", "rows that have the same key"),
+        ("ALTER IGNORE TABLE both.a ADD UNIQUE (region)", "rows that have the same key"),
+        ("ALTER IGNORE TABLE items ADD UNIQUE (cart)", "nothing rebuilds"),
+        ("ALTER TABLE orders DISCARD TABLESPACE", "nothing says which"),
+        ("ALTER TABLE orders IMPORT PARTITION p TABLESPACE", "nothing says which"),
         ("RENAME TABLE both.a TO both.b", "do not move"),
         ("ALTER TABLE both.a RENAME TO both.b", "do not move"),
     ],
@@ -110,6 +115,7 @@ def test_what_leaves_documents_behind_is_refused(wait_for_end, statement, why):
         "ALTER TABLE orders ADD c VARCHAR(20) DEFAULT 'PRIMARY', ADD KEY (c)",
         "ALTER TABLE orders ADD `primary` BOOL, MODIFY code CHAR(9) UNIQUE KEY, DROP KEY old",
         "DROP INDEX old ON orders",
+        "ALTER IGNORE TABLE orders ADD INDEX (region)",
         "DROP DATABASE elsewhere",
         "RENAME TABLE one.a TO one.b",
     ],
@@ -120,6 +126,7 @@ def test_what_leaves_none_behind_is_not(wait_for_end, statement):
 
 def test_a_table_without_documents_may_get_its_key(wait_for_end):
     wait_for_end("ALTER TABLE orders ADD PRIMARY KEY (id)", count=0)
+    wait_for_end("ALTER IGNORE TABLE orders ADD UNIQUE (region)", count=0)
 
 
 def test_a_table_that_is_replaced_loses_its_documents(wait_for_end):
