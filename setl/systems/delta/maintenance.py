@@ -34,8 +34,11 @@ look for them. That is harm where another writer has committed meanwhile, or a l
 stood still, unless what they may miss is younger than files that are deleted.
 """
 
-_RETENTION: Final = re.compile(r"interval (\d+) (second|minute|hour|day)s?")
-_HOURS: Final = {"second": 1 / 3600, "minute": 1 / 60, "hour": 1.0, "day": 24.0}
+_RETENTION: Final = re.compile(r"interval (\d+) (\w+?)s?")
+_HOURS: Final = {
+    "nanosecond": 1e-9 / 3600, "microsecond": 1e-6 / 3600, "millisecond": 1e-3 / 3600,
+    "second": 1 / 3600, "minute": 1 / 60, "hour": 1.0, "day": 24.0,
+}  # fmt: skip
 
 
 def maintain(
@@ -71,7 +74,9 @@ def _retention(table: DeltaTable) -> int | None:
     """Hours for which files are left; None for as long as the table's property says."""
     said = str(table.metadata().configuration.get("delta.deletedFileRetentionDuration", ""))
     found = _RETENTION.fullmatch(said)
-    if found is None or int(found[1]) * _HOURS[found[2]] >= LEAST_RETENTION:
+    hours = _HOURS.get(found[2]) if found else None
+    # What else it may say is weeks, or what delta-rs takes for its default.
+    if found is None or hours is None or int(found[1]) * hours >= LEAST_RETENTION:
         return None
     return LEAST_RETENTION
 

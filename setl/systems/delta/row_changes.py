@@ -91,13 +91,7 @@ def _rows(
         raise DataError(f"a record {why}", hint=_FULL, key=_shown(key))
     own = [_own_name(column, names) for column in part.columns]
     fields = [schema.field(name) for name in own]
-    for column, field in zip(part.columns, fields, strict=True):
-        if not takes(field.type, column):
-            raise ConfigurationError(
-                f"column {field.name} of the Delta table is {delta_name(field.type)}, which does"
-                f" not hold all values of {column.name}, a column of kind {column.kind.value}",
-                hint="Give the rows another table with `to`, or leave the column out (`exclude`)",
-            )
+    _refuse_misfits(part.columns, fields)
     needed = [f.name for f in schema if not f.nullable and f.name not in own]
     if needed:
         raise ConfigurationError(
@@ -125,14 +119,28 @@ def _rows(
     return pa.Table.from_arrays(arrays, names=own)
 
 
+def _refuse_misfits(columns: Sequence[Column], fields: Sequence[pa.Field]) -> None:
+    for column, field in zip(columns, fields, strict=True):
+        if not takes(field.type, column):
+            raise ConfigurationError(
+                f"column {field.name} of the Delta table is {delta_name(field.type)}, which does"
+                f" not hold all values of {column.name}, a column of kind {column.kind.value}",
+                hint="Give the rows another table with `to`, or leave the column out (`exclude`)",
+            )
+
+
 _NULL = "Name other columns under `key`, which are never NULL"
 
 
 def _keys(
     schema: pa.Schema, part: TargetChanges, key: tuple[str, ...], rows: Sequence[Row]
 ) -> pa.Table:
-    """Keys of rows that go. No row has a key that the table cannot hold, so none goes for it."""
+    """Keys of rows that go. No row has a key that the table cannot hold, so none goes for it.
+
+    But of another type, such as a number where the table has text, none would be found.
+    """
     columns = [part.columns[i] for i in part.key]
+    _refuse_misfits(columns, [schema.field(name) for name in key])
     kinds = [schema.field(name).type for name in key]
     values = list(zip(*rows, strict=True))
     bad: set[int] = set()

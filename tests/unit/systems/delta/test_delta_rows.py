@@ -166,6 +166,18 @@ def test_old_files_are_deleted_when_their_time_is_over(tmp_path, monkeypatch):
     assert len(target.rows()) == 5
 
 
+@pytest.mark.parametrize("time", ["5 nanoseconds", "1 microseconds", "7 milliseconds"])
+def test_the_shortest_times_keep_no_file_less_than_a_day(tmp_path, time):
+    columns = (Column("id", Kind.INTEGER), NAME)
+    target = Target(tmp_path, columns, optimize=1, vacuum=True)
+    DeltaTable(target.folder.uri).alter.set_table_properties(
+        {"delta.deletedFileRetentionDuration": f"interval {time}"}
+    )
+    for number in range(3):
+        target.apply(changes(columns, (0,), [(number, "x")]))
+    assert len([*(tmp_path / "s/t").glob("*.parquet")]) == 5
+
+
 @pytest.mark.parametrize("how", ["compact", "z_order"])
 def test_rows_that_somebody_else_joins_meanwhile_are_there_once(tmp_path, how):
     """delta-rs began to rewrite files that are rewritten here before it commits."""
@@ -231,6 +243,8 @@ def test_a_column_that_does_not_hold_the_values_is_named(tmp_path):
         target.apply(changes((own, number), (0,), [(1, 2)]))
     with pytest.raises(ConfigurationError, match="has no column n"):
         target.apply(changes((own, NUMBER), (0,), [(1, 2)]))
+    with pytest.raises(ConfigurationError, match="column id of the Delta table is long"):
+        target.apply(changes((Column("id", Kind.TEXT), NAME), (0,), [], [("1",)]))
     with pytest.raises(DataError, match="a value that long cannot") as refused:
         target.apply(changes((own, NAME), (0,), [(1, "a"), (2**63, "b")]))
     assert refused.value.where["key"] == str(2**63)
