@@ -166,10 +166,11 @@ class DeadLetterHandler:
             tally = self._count(store)
             if not tally.retry:
                 return
+            begun = self._clock.now()
             waiting = store.find(self._leadership.key, states=(State.RETRY,), limit=_AT_ONCE)
             if not waiting or not allowed():
                 return
-            self._load(store, waiting, ticket())
+            self._load(store, waiting, replace(ticket(), begun=begun))
             self._count(store)
         self._next_look = 0.0
 

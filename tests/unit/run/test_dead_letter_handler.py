@@ -132,6 +132,23 @@ def test_what_a_load_puts_aside_is_known_before_the_next_load(scene):
     assert scene.progress.figures().dead_letters == 1
 
 
+def test_a_target_sees_how_old_the_decision_to_load_letters_is(scene):
+    """An index forgets deletes: what a leader had in hand when it froze is given up by its age."""
+
+    def freezes():
+        scene.clock.seconds += 5_000
+        return True
+
+    begun = []
+    scene.job.reload = lambda letters, ticket: begun.append(ticket.begun) or Loaded()
+    scene.store.keep([letter(PIPELINE, 1, state=State.RETRY)])
+    scene.handler.begin()
+    scene.clock.seconds += 2
+    decided = scene.clock.now()
+    scene.handler.look(lambda: ticket_for("p"), freezes)
+    assert begun == [decided]
+
+
 def test_letters_are_loaded_in_the_order_of_the_stream_and_only_if_asked_for(scene):
     scene.store.keep([letter(PIPELINE, n, state=State.RETRY) for n in (3, 1)])
     scene.store.keep([letter(PIPELINE, 2), letter(PIPELINE, 4, state=State.SUPERSEDED)])
