@@ -143,13 +143,25 @@ class SearchClient:
     # Documents
 
     def count(self, index: str, **params: str) -> Body:
-        """How many documents there are, under ``count``."""
-        return self.request("GET", _path(index, "_count"), None, params)
+        """How many documents there are, under ``count``.
+
+        Raises:
+            TransientError: some shard has not answered.
+        """
+        return _whole(self.request("GET", _path(index, "_count"), None, params))
 
     def many(self, index: str, documents: Sequence[Body], source: str = "") -> list[Body]:
-        """Documents by ``_id`` and ``routing``, found or not."""
+        """Documents by ``_id`` and ``routing``, found or not.
+
+        Raises:
+            TransientError: one cannot be read, which is not one that is gone.
+        """
         asked = {"docs": list(documents)}
-        return self.request("POST", _path(index, "_mget"), asked, _given(_source=source))["docs"]
+        found = self.request("POST", _path(index, "_mget"), asked, _given(_source=source))["docs"]
+        for document in found:
+            if "error" in document:
+                raise _not_read(document["error"])
+        return found
 
     def put(self, index: str, id_: str, document: Body) -> None:
         """Write a document."""
@@ -175,7 +187,15 @@ class SearchClient:
             yield from self.bulk(b"".join(lines), **params).get("items", [])
 
     def search(self, index: str, body: Body, **params: str) -> Body:
-        """Search an index; "" where `body` says what is searched."""
+        """Search an index; "" where `body` says what is searched.
+
+        Raises:
+            TransientError: some shard has not answered: a document that is not seen must not count
+                as one that is not there.
+        """
+        return _whole(self._search(index, body, params))
+
+    def _search(self, index: str, body: Body, params: Mapping[str, str]) -> Body:
         return self.request("POST", f"{_path(index) if index else ''}/_search", body, params)
 
     def scroll(
@@ -187,13 +207,12 @@ class SearchClient:
             TransientError: some shard has not answered.
         """
         asked = {"sort": ["_doc"], "size": page, **body}
-        answer = self.search(index, asked, scroll=_SCROLLED, **params)
+        answer = self._search(index, asked, {"scroll": _SCROLLED, **params})
         scroll: Any = None
         try:
             while True:
                 scroll = answer.get("_scroll_id", scroll)
-                check_whole(answer)
-                hits: list[Hit] = answer["hits"]["hits"]
+                hits: list[Hit] = _whole(answer)["hits"]["hits"]
                 if not hits or scroll is None:
                     return
                 yield hits
@@ -218,14 +237,15 @@ def make_client(endpoint: ClusterEndpoint, *, read: Read = json.loads) -> Search
     return SearchClient(endpoint.connect(), read)
 
 
-def check_whole(answer: Body) -> None:
-    """Raise TransientError if an answer lacks what some shard has."""
+def _whole(answer: Body) -> Body:
+    """An answer; TransientError if it lacks what some shard has."""
     shards: Body = answer.get("_shards", {})
     if answer.get("timed_out") or shards.get("failed"):
-        raise not_read(shards.get("failures"))
+        raise _not_read(shards.get("failures"))
+    return answer
 
 
-def not_read(why: object) -> TransientError:
+def _not_read(why: object) -> TransientError:
     """The error for documents that were asked for, and not read."""
     return TransientError(
         f"the cluster has not read all documents: {json.dumps(why)[:300]}",

@@ -1,14 +1,18 @@
 """Answers of a cluster of which some shards have said nothing."""
 
+import json
 from typing import Any
 
 import pytest
 
 from setl.errors import TransientError
-from setl.model.document import DocumentForm
+from setl.load.deadletters.dead_letter import State
+from setl.model.document import DocumentForm, DocumentOrigin
 from setl.model.schema import Column, Kind
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.search_index import index_target
+from setl.systems.search_index.client import SearchClient
+from setl.systems.search_index.deadletters import IndexDeadLetters
 from setl.systems.search_index.index_target import (
     DocumentShape,
     Found,
@@ -17,39 +21,35 @@ from setl.systems.search_index.index_target import (
     Slice,
     documents_in,
 )
+from setl.systems.search_index.load.document_origin import check_ids
+from setl.systems.search_index.port import Answer
 
 ALL = {"total": 2, "successful": 2, "failed": 0}
 SOME = {"total": 2, "successful": 1, "failed": 1, "failures": [{"reason": {"type": "no_shard"}}]}
 ENDPOINT = ElasticEndpoint(("http://es:9200",))
+IDS = DocumentOrigin("shop.t -> i", "id (number)")
 SHAPE = DocumentShape((Column("id", Kind.INTEGER),), (0,), DocumentForm.of_key(1))
 
 
-class Client:
-    """Answers every search and count with some of the documents."""
+class Cluster:
+    """A `Connection` that answers every search and count with some of the documents."""
 
     def __init__(self, shards, docs=(), **more):
         self.answer = {"_shards": shards, "hits": {"hits": []}, "count": 0, **more}
         self.docs = list(docs)
         self.asked: dict[str, Any] = {}
 
-    def exists(self, _):
-        return True
-
-    def refresh(self, *_, **__):
-        pass
-
-    def search(self, _, body, **params):
-        self.asked = body | params
-        return self.answer
-
-    def count(self, *_, **__):
-        return self.answer
-
-    def many(self, *_):
-        return self.docs
-
-    def request(self, *_, **__):
-        return {"id": "p"}
+    def ask(self, method, path, params, body, kind):
+        found = self.answer
+        if path.endswith("/_search"):
+            self.asked = {**json.loads(body), **params}
+        elif path.endswith("/_mget"):
+            found = {"docs": self.docs}
+        elif path.endswith("/_pit"):
+            found = {"id": "p"}
+        elif path.endswith("/_mapping"):
+            found = {"i": {"mappings": {"_meta": {"setl_ids": {f"c/p {IDS.entry}": "another"}}}}}
+        return Answer(200, json.dumps(found).encode())
 
     def close(self):
         pass
@@ -58,9 +58,9 @@ class Client:
 @pytest.fixture
 def cluster(monkeypatch):
     def answers(*args, **more):
-        client = Client(*args, **more)
-        monkeypatch.setattr(index_target, "make_client", lambda *_, **__: client)
-        return client
+        found = Cluster(*args, **more)
+        monkeypatch.setattr(index_target, "make_client", lambda *_, **__: SearchClient(found))
+        return found
 
     return answers
 
@@ -114,3 +114,19 @@ def test_an_index_of_which_a_shard_is_away_is_not_empty(cluster):
     cluster(SOME)
     with pytest.raises(TransientError, match="has not read all documents"):
         documents_in(ENDPOINT, "i")
+
+
+def test_documents_with_other_ids_may_be_in_the_shard_that_is_away(cluster):
+    client = SearchClient(cluster(SOME))
+    with pytest.raises(TransientError, match="has not read all documents"):
+        check_ids(client, "i", client.mappings("i"), "c/p", IDS)
+
+
+def test_dead_letters_of_a_shard_that_is_away_are_not_forgotten(cluster):
+    away = {"_id": "1", "error": {"type": "no_shard_available_action_exception"}}
+    letters = IndexDeadLetters(SearchClient(cluster(SOME, [away])))
+    for look in (lambda: letters.tally("c/p"), lambda: letters.find("c/p")):
+        with pytest.raises(TransientError, match="has not read all documents"):
+            look()
+    with pytest.raises(TransientError, match="no_shard_available"):
+        letters.mark(["1"], State.SUPERSEDED)
