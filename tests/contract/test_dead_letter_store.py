@@ -64,7 +64,7 @@ def test_an_unknown_key_stays_unknown(store, pipeline):
 def test_keeping_a_letter_again_counts_the_attempt_and_takes_the_newer_error(store, pipeline):
     store.keep([letter(pipeline, 1)])
     store.mark([letter(pipeline, 1).id], State.RETRY)
-    again = letter(pipeline, 1, error="still", payload="{}", nid="n2", epoch=7)
+    again = letter(pipeline, 1, error="still", payload="{}", nid="n2", epoch=(1 << 62) + 7)
     store.keep([again])
     assert store.find(pipeline) == [replace(again, attempts=2)]
 
@@ -74,9 +74,27 @@ def test_a_letter_that_is_dropped_while_it_is_loaded_again_does_not_come_back(st
     ids = [letter(pipeline, n).id for n in (1, 2)]
     store.mark(ids, State.RETRY)
     assert store.remove(ids[:1]) == 1
-    refused = [letter(pipeline, n, error="still", epoch=7) for n in (1, 2, 3)]
+    refused = [letter(pipeline, n, error="still", epoch=(1 << 62) + 7) for n in (1, 2, 3)]
     store.keep(refused, again=ids)
     assert store.find(pipeline) == [replace(refused[1], attempts=2), refused[2]]
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_a_former_leader_replaces_no_letter_of_a_newer_one(request, product, pipeline):
+    """No transaction keeps it out; the letter may be superseded by now, and would be open again."""
+    url = request.getfixturevalue(product).url
+    with opened_index(cluster_of(product, url)) as store:
+        store.keep([letter(pipeline, 1, epoch=7)])
+        store.mark([letter(pipeline, 1).id], State.SUPERSEDED)
+        late = [letter(pipeline, 1, epoch=6), letter(pipeline, 2, epoch=6)]
+        store.keep(late)
+        store.keep(late[:1], again=[late[0].id])
+        assert [(x.state, x.epoch) for x in store.find(pipeline)] == [
+            (State.SUPERSEDED, 7),
+            (State.OPEN, 6),
+        ]
+        store.keep([letter(pipeline, 1, epoch=8)])
+        assert [x.epoch for x in store.find(pipeline)] == [8, 6]
 
 
 def test_the_states_of_letters_are_reported_without_their_rows(store, pipeline):

@@ -163,13 +163,10 @@ class SearchClient:
                 raise _not_read(document["error"])
         return found
 
-    def put(self, index: str, id_: str, document: Body) -> None:
-        """Write a document."""
-        self.request("PUT", _path(index, "_doc", id_), document)
-
-    def update(self, index: str, id_: str, part: Body) -> None:
-        """Change a part of a document."""
-        self.request("POST", _path(index, "_update", id_), {"doc": part})
+    def put(self, index: str, id_: str, document: Body, **only: object) -> None:
+        """Write a document; refused as a conflict if it is not there as `only` says it."""
+        params = {name: str(value) for name, value in only.items()}
+        self.request("PUT", _path(index, "_doc", id_), document, params)
 
     def bulk(self, lines: bytes, **params: str) -> Body:
         """Send ready actions."""

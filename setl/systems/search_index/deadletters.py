@@ -65,25 +65,44 @@ class IndexDeadLetters:
         if not letters:
             return
         self.ensure()
+        left = list(letters)
+        for _ in range(_ATTEMPTS):
+            left = self._not_kept(left, again)
+            if not left:
+                break
+        else:
+            raise _changing(letter.id for letter in left)
+        self._refresh()
+
+    def _not_kept(self, letters: Sequence[DeadLetter], again: Collection[str]) -> list[DeadLetter]:
+        """Write letters; returns those that somebody else has written meanwhile.
+
+        There is no fence here. A former leader that thaws leaves alone what a newer one has
+        written, which may know that the row has changed since.
+        """
         asked = [{"_id": letter.id} for letter in letters]
-        found = self._client.many(DEAD_LETTERS, asked, "attempts")
-        tried = {d["_id"]: int(d["_source"]["attempts"]) for d in found if d.get("found")}
+        found = self._client.many(DEAD_LETTERS, asked, "attempts,epoch")
+        there = {document["_id"]: document for document in found if document.get("found")}
+        left: list[DeadLetter] = []
         for letter in letters:
-            document = asdict(replace(letter, attempts=tried.get(letter.id, 0) + 1))
+            before = there.get(letter.id)
+            known: Hit = {} if before is None else before["_source"]
+            if int(known.get("epoch", 0)) > letter.epoch or (not before and letter.id in again):
+                continue
+            document = asdict(replace(letter, attempts=int(known.get("attempts", 0)) + 1))
             document["state"] = letter.state.value
+            only = {"op_type": "create"} if before is None else _as_read(before)
             try:
                 # One request each: payloads are of any size, and letters are few.
-                if letter.id in again:
-                    self._client.update(DEAD_LETTERS, letter.id, document)
-                else:
-                    self._client.put(DEAD_LETTERS, letter.id, document)
+                self._client.put(DEAD_LETTERS, letter.id, document, **only)
             except AnswerError as error:
-                if error.status == NOT_FOUND and letter.id in again:
-                    continue
-                if error.status != TOO_LARGE:
+                if error.status == _CONFLICT:
+                    left.append(letter)
+                elif error.status == TOO_LARGE:
+                    raise too_large(letter, "http.max_content_length of the cluster") from error
+                else:
                     raise
-                raise too_large(letter, "http.max_content_length of the cluster") from error
-        self._refresh()
+        return left
 
     def mark(self, ids: Collection[str], state: State) -> None:
         """See `DeadLetterStore.mark`."""
@@ -185,7 +204,7 @@ class IndexDeadLetters:
             )
             left = [result["_id"] for result in results if result["status"] == _CONFLICT]
         if left:
-            raise TransientError(f"dead letters keep being changed: {', '.join(left[:3])}")
+            raise _changing(left)
 
     def _change(self, actions: Iterable[tuple[Hit, Hit | None]]) -> list[dict[str, Any]]:
         """Update or delete documents; returns what became of each, whatever is there or not."""
@@ -224,14 +243,16 @@ def opened_index(endpoint: ClusterEndpoint) -> Generator[IndexDeadLetters]:
 
 def _update_of(document: Hit) -> Hit:
     """The first line of an update that only happens to a document as it was read."""
-    return {
-        "update": {
-            "_index": DEAD_LETTERS,
-            "_id": document["_id"],
-            "if_seq_no": document["_seq_no"],
-            "if_primary_term": document["_primary_term"],
-        }
-    }
+    return {"update": {"_index": DEAD_LETTERS, "_id": document["_id"], **_as_read(document)}}
+
+
+def _as_read(document: Hit) -> Hit:
+    """What makes a write one of a document as it was read."""
+    return {"if_seq_no": document["_seq_no"], "if_primary_term": document["_primary_term"]}
+
+
+def _changing(ids: Iterable[str]) -> TransientError:
+    return TransientError(f"dead letters keep being changed: {', '.join([*ids][:3])}")
 
 
 def _query(pipeline: str, query: Sequence[dict[str, Any]]) -> dict[str, Any]:
