@@ -67,14 +67,16 @@ class IndexDeadLetters:
         self.ensure()
         left = list(letters)
         for _ in range(_ATTEMPTS):
-            left = self._not_kept(left, again)
+            left = self._put_as_read(left, again)
             if not left:
                 break
         else:
             raise _changing(letter.id for letter in left)
         self._refresh()
 
-    def _not_kept(self, letters: Sequence[DeadLetter], again: Collection[str]) -> list[DeadLetter]:
+    def _put_as_read(
+        self, letters: Sequence[DeadLetter], again: Collection[str]
+    ) -> list[DeadLetter]:
         """Write letters; returns those that somebody else has written meanwhile.
 
         There is no fence here. A former leader that thaws leaves alone what a newer one has
