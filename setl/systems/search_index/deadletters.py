@@ -80,16 +80,20 @@ class IndexDeadLetters:
         """Write letters; returns those that somebody else has written meanwhile.
 
         There is no fence here. A former leader that thaws leaves alone what a newer one has
-        written, which may know that the row has changed since.
+        written, which may know that the row has changed since. Letters that are loaded again are
+        those of earlier leaderships, whatever their epochs; what was superseded stays so.
         """
         asked = [{"_id": letter.id} for letter in letters]
-        found = self._client.many(DEAD_LETTERS, asked, "attempts,epoch")
+        found = self._client.many(DEAD_LETTERS, asked, "attempts,epoch,state")
         there = {document["_id"]: document for document in found if document.get("found")}
         left: list[DeadLetter] = []
         for letter in letters:
             before = there.get(letter.id)
             known: Hit = {} if before is None else before["_source"]
-            if int(known.get("epoch", 0)) > letter.epoch or (not before and letter.id in again):
+            if letter.id in again:
+                if known.get("state") not in _WAITING:
+                    continue
+            elif int(known.get("epoch", 0)) > letter.epoch:
                 continue
             document = asdict(replace(letter, attempts=int(known.get("attempts", 0)) + 1))
             document["state"] = letter.state.value
