@@ -113,7 +113,7 @@ def test_a_pipeline_into_opensearch(site_a, opensearch, client, db, position, sp
         (letter,) = letters.find(f"{file.channel}/p")
         assert letter.state is State.OPEN
         assert "mapper_parsing_exception" in letter.error
-    client.update(orders, "5", {"name": "damaged"})
+    client.request("POST", f"/{orders}/_update/5", {"doc": {"name": "damaged"}})
     client.put(notes, "other", {"code": "other", "n": 1})
     assert unequal(spark, pipeline) == {
         (orders, "5", "DIFFERENT"), (notes, "other", "EXTRA"), (notes, "k 3", "MISSING"),
