@@ -12,15 +12,18 @@ import struct
 from base64 import b64decode
 from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
 from math import isfinite
 from typing import Final, cast
 
 from setl.codec.temporal import ZERO_DATETIME, clock_text, date_text, day_text, timestamp_text
 from setl.model.change import Value
+from setl.model.schema import Kind
 
 Read = Callable[[object], Value]
 
 _DAY: Final = 86_400
+_EXACT: Final = 15  # digits that a number of eight bytes holds, whatever they are
 _YEAR_OF_NONE: Final = 1900  # which no YEAR holds
 _FIRST_DAY, _LAST_DAY = -719_528, 2_932_896  # 0000-01-01 and 9999-12-31
 _LONGEST_TIME: Final = 838 * 3600 + 59 * 60 + 59  # seconds
@@ -67,15 +70,44 @@ def text(value: object) -> str:
     return value
 
 
-def label(value: object) -> str:
-    """A label, or several.
+def label_reader(kind: Kind, allowed: str) -> Read:
+    """For a label of an ENUM, or several of a SET.
 
-    The connector knows labels as the source describes them: with a question mark instead of each
-    character beyond the Basic Multilingual Plane.
+    Of a change in the binlog, the connector writes a label as its schema lists it, with a
+    backslash before each comma and backslash; of a row in a snapshot, as it is. It knows labels
+    as the source describes them: with a question mark instead of each character beyond the Basic
+    Multilingual Plane.
+
+    Args:
+        kind: ENUM or SET.
+        allowed: the labels, as the schema lists them.
     """
-    if "?" in text(value):
-        raise ValueError(f"of the label {value!r:.60} the connector may have lost a character")
-    return text(value)
+    meant: dict[str, set[str]] = {}
+    for listed in _LABEL.findall(allowed):
+        plain = _ESCAPED.sub(r"\1", listed)
+        meant.setdefault(plain, set()).add(plain)
+        meant.setdefault(listed, set()).add(plain)
+
+    def one(part: str) -> str:
+        found = meant.get(part, ())
+        if len(found) != 1:
+            what = "two labels may be written like" if found else "no label is written like"
+            raise ValueError(f"{what} {part!r:.60}")
+        return next(iter(found))
+
+    def read(value: object) -> Value:
+        label = text(value)
+        if "?" in label:
+            raise ValueError(f"of the label {label!r:.60} the connector may have lost a character")
+        if kind is Kind.SET:
+            return ",".join(map(one, label.split(","))) if "\\" in label else label
+        return one(label) if "\\" in label or "," in label else label
+
+    return read
+
+
+_LABEL: Final = re.compile(r"(?:\\.|[^,\\])+", re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\([\\,])")
 
 
 def year(value: object) -> int:
@@ -89,10 +121,27 @@ def binary(value: object) -> bytes:
     return b64decode(text(value), validate=True)
 
 
-def decimal_reader(scale: int) -> Read:
-    """For a whole number in bytes, the highest first, of which so many digits are a fraction."""
+def decimal_reader(scale: int, precision: int) -> Read:
+    """For a whole number in bytes, the highest first, of which so many digits are a fraction.
+
+    With ``decimal.format=NUMERIC`` of the converter, a number of JSON, which is exact here up to
+    15 digits.
+
+    Args:
+        scale: digits of the fraction.
+        precision: all digits, 0 if they are not known.
+    """
 
     def read(value: object) -> Value:
+        if type(value) is int:
+            return decimal_text(value * 10**scale, scale)
+        if type(value) is float:
+            if not 0 < precision <= _EXACT:
+                raise ValueError("a number of JSON, which is exact only up to 15 digits")
+            unscaled = Decimal(repr(value)).scaleb(scale)
+            if unscaled != int(unscaled):
+                raise _misfit(value)
+            return decimal_text(int(unscaled), scale)
         data = binary(value)
         if not data:
             raise _misfit(value)

@@ -17,6 +17,7 @@ from tests.unit.formats.debezium.recorded import expected, recorded
 from tests.unit.formats.debezium.records import debezium, key
 
 CONNECT = "org.apache.kafka.connect.data."
+PRICE = "bytes", f"{CONNECT}Decimal", {"scale": "2", "connect.decimal.precision": "15"}
 
 
 def decoded(settings):
@@ -236,6 +237,21 @@ def value_of(given, value):
             (Kind.DATETIME, "2026-01-02 03:04:05.000000"),
         ),
         (
+            ("string", "io.debezium.data.Uuid"),
+            "6ccd780c-baba-1026-9564-5b8c656024db",
+            (Kind.TEXT, "6ccd780c-baba-1026-9564-5b8c656024db"),
+        ),
+        (PRICE, 12.3, (Kind.DECIMAL, "12.30")),
+        (PRICE, -0.01, (Kind.DECIMAL, "-0.01")),
+        (PRICE, 7, (Kind.DECIMAL, "7.00")),
+        ((PRICE[0], PRICE[1], {"scale": "0"}), 10**40 + 1, (Kind.DECIMAL, f"{10**40 + 1}")),
+        (
+            ("string", "", {"__debezium.source.column.type": "CHAR BINARY"}),
+            "é日",
+            (Kind.TEXT, "é日"),
+        ),
+        (("double", "", {"__debezium.source.column.type": "FLOAT4"}), 0.5, (Kind.FLOAT, 0.5)),
+        (
             ("struct", "io.debezium.data.geometry.Point"),
             {"x": 1.0, "y": 2.0, "wkb": "AQEAAAA=", "srid": 4326},
             (Kind.GEOMETRY, bytes.fromhex("e6100000") + b"\1\1\0\0\0"),
@@ -270,6 +286,13 @@ def test_values(given, value, wanted):
         (("string", "io.debezium.time.IsoTimestamp"), "2026-06-15T12:00:00+08:00"),
         (("bytes", f"{CONNECT}Decimal", {"scale": "2"}), ""),
         (("bytes", f"{CONNECT}Decimal", {}), "AA=="),
+        (PRICE, 12.345),
+        ((PRICE[0], PRICE[1], {"scale": "2", "connect.decimal.precision": "16"}), 12.34),
+        ((PRICE[0], PRICE[1], {"scale": "2"}), 12.34),
+        ((PRICE[0], PRICE[1], {"scale": "-2"}), "AA=="),
+        (("string", "", {"__debezium.source.column.type": "LONG VARBINARY"}), "AA=="),
+        (("float", "", {"__debezium.source.column.type": "REAL"}), 0.12345679),
+        (("double", "", {"__debezium.source.column.type": "FLOAT4"}), None),
         (("struct", "io.debezium.data.geometry.Geometry"), "AA=="),
         (("struct", "io.debezium.data.VariableScaleDecimal"), {"scale": 1, "value": "AA=="}),
         (("string", "io.debezium.data.Unheard"), "x"),
@@ -281,6 +304,40 @@ def test_values_that_their_type_does_not_have_are_refused(given, value):
         value_of(given, value)
     assert raised.value.where["column"] == "v"
     assert raised.value.where["table"] == "shop.orders"
+
+
+ALLOWED = r"a\,b,c\\d,it's,x\\\,y"  # of ENUM('a,b','c\d','it''s','x\,y')
+
+
+@pytest.mark.parametrize(
+    ("meaning", "written", "kind", "label"),
+    [
+        # As Debezium 3.6 writes rows of a snapshot, and relays of setl all rows.
+        ("Enum", "a,b", Kind.ENUM, "a,b"),
+        ("Enum", r"c\d", Kind.ENUM, r"c\d"),
+        ("Enum", r"x\,y", Kind.ENUM, r"x\,y"),
+        ("EnumSet", r"c\d,it's", Kind.SET, r"c\d,it's"),
+        # As it writes changes in the binlog.
+        ("Enum", r"a\,b", Kind.ENUM, "a,b"),
+        ("Enum", r"c\\d", Kind.ENUM, r"c\d"),
+        ("Enum", "it's", Kind.ENUM, "it's"),
+        ("Enum", r"x\\\,y", Kind.ENUM, r"x\,y"),
+        ("EnumSet", r"c\\d,it's", Kind.SET, r"c\d,it's"),
+        ("EnumSet", "", Kind.SET, ""),
+    ],
+)
+def test_labels_with_commas_and_backslashes(meaning, written, kind, label):
+    given = "string", f"io.debezium.data.{meaning}", {"allowed": ALLOWED}
+    assert value_of(given, written) == (kind, label)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "written", "reason"),
+    [(r"a\,b,a\\\,b", r"a\,b", "two labels"), ("a,b", r"c\d", "no label")],
+)
+def test_a_label_that_may_be_another_one_is_refused(allowed, written, reason):
+    with pytest.raises(DataError, match=reason):
+        value_of(("string", "io.debezium.data.Enum", {"allowed": allowed}), written)
 
 
 def test_a_null_that_may_be_a_value_is_refused():
