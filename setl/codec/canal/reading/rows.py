@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from typing_extensions import override
 
-from setl.codec.canal.reading.columns import MessageColumn, message_column
+from setl.codec.canal.reading.columns import BLOB, MessageColumn, message_column
 from setl.codec.canal.reading.header import read_message
 from setl.codec.json_rows import JsonRowCodec
 from setl.errors import DataError
@@ -15,6 +15,10 @@ from setl.model.change import ABSENT, DecodedRows, Op, Row, Value
 from setl.model.schema import RowSchema
 
 _MAX_TABLES: Final = 256
+_OLD: Final = (
+    "Canal leaves NULL out before 1.1.2, and so do tools that write its messages again without"
+    " null: let them write it"
+)
 _FULL: Final = "Set binlog_row_image=FULL at the source: Canal writes what the binlog has"
 
 
@@ -57,6 +61,7 @@ class CanalRowCodec(JsonRowCodec):
     def _table(self, name: tuple[str, str], message: dict[str, Any]) -> _Table:
         types: object = message.get("mysqlType")
         keys: object = message.get("pkNames") or []
+        numbers: object = message.get("sqlType") or {}
         if not isinstance(types, dict) or not types or not isinstance(keys, list):
             raise DataError(
                 "a flat message of Canal without `mysqlType`, so that it does not say what its"
@@ -65,10 +70,14 @@ class CanalRowCodec(JsonRowCodec):
         given = cast("dict[str, object]", types)
         described = {name: each if isinstance(each, str) else "" for name, each in given.items()}
         key = tuple([str(each) for each in cast("list[object]", keys)])
-        identity = (*name, tuple(described.items()), key)
+        read_as = cast("dict[str, object]", numbers) if isinstance(numbers, dict) else {}
+        blobs = frozenset([each for each, number in read_as.items() if number == BLOB])
+        identity = (*name, tuple(described.items()), key, blobs)
         table = self._tables.get(identity)
         if table is None:
-            columns = tuple([message_column(c, t, self._zone) for c, t in described.items()])
+            columns = tuple(
+                [message_column(c, t, self._zone, as_blob=c in blobs) for c, t in described.items()]
+            )
             schema = RowSchema(*name, tuple([each.column for each in columns]))
             missing = [each for each in key if each not in schema.index]
             if missing:
@@ -90,7 +99,7 @@ def _changes(
     """What happened to the rows of a message, and each of them before and after."""
     rows, op = _objects(message.get("data")), _OPS.get(message["type"])
     if op is Op.INSERT:
-        return op, [(None, _row(table, row)) for row in rows]
+        return op, [(None, _whole(_row(table, row), table)) for row in rows]
     if op is Op.DELETE:
         return op, [(_row(table, row), None) for row in rows]
     if op is None:
@@ -99,7 +108,9 @@ def _changes(
     if len(olds) != len(rows):
         raise DataError("an update of which the message does not say what it changed")
     pairs = zip(rows, olds, strict=True)
-    return op, [(_row(table, {**row, **old}), _row(table, row)) for row, old in pairs]
+    return op, [
+        (_row(table, {**row, **old}), _whole(_row(table, row), table)) for row, old in pairs
+    ]
 
 
 def _objects(given: object) -> Sequence[dict[str, Any]]:
@@ -116,6 +127,18 @@ def _row(table: _Table, row: dict[str, Any]) -> Row:
     if any(values[index] is ABSENT for index in table.schema.key):
         raise DataError("the row lacks columns of its key", hint=_FULL)
     return values
+
+
+def _whole(row: Row, table: _Table) -> Row:
+    """A row after a change, with all columns that the message describes.
+
+    Raises:
+        DataError: it lacks one, which is NULL, or was not logged: nothing tells.
+    """
+    if ABSENT in row:
+        name = table.columns[row.index(ABSENT)].column.name
+        raise DataError("the row has no value, and no null either", hint=_OLD, column=name)
+    return row
 
 
 def _value(column: MessageColumn, row: dict[str, Any]) -> Value:

@@ -36,6 +36,19 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def unsigned_reader(bits: int) -> Read:
+    """For a whole number without a sign.
+
+    Canal does not take ZEROFILL for UNSIGNED, and writes large numbers of so many bits as negative.
+    """
+
+    def read(text: str) -> Value:
+        number = whole(text)
+        return number if number >= 0 else number + (1 << bits)
+
+    return read
+
+
 def decimal(text: str) -> str:
     """A decimal."""
     if _DECIMAL.fullmatch(text) is None:
@@ -54,6 +67,29 @@ def floating(text: str) -> float:
 def plain(text: str) -> str:
     """Text."""
     return text
+
+
+def ascii_text(text: str) -> str:
+    """Text whose bytes Canal took for characters, without asking for the column's encoding."""
+    if not text.isascii() or "\0" in text:
+        raise ValueError(
+            "Canal wrote the bytes of a text whose type has a size, and not its characters: change"
+            " the column to a type without a size, such as TEXT, at the source"
+        )
+    return text
+
+
+def json_text(text: str) -> str:
+    """JSON; the source's JSON null, if there is nothing.
+
+    Of a change that the source logs in part, Canal writes an expression of SQL.
+    """
+    if text.startswith("JSON_"):
+        raise ValueError(
+            "a change of a part of a JSON value: turn binlog_row_value_options=PARTIAL_JSON off at"
+            " the source"
+        )
+    return text or "null"
 
 
 def binary_reader(size: int) -> Read:

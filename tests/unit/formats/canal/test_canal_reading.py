@@ -36,6 +36,16 @@ def value_of(type_, text, zone=""):
         ("double(7,2)", "0.1", (Kind.FLOAT, 0.1)),
         ("VARCHAR(255)", "12V car", (Kind.TEXT, "12V car")),
         ("longtext", "", (Kind.TEXT, "")),
+        # As statements may name types, which Canal's `tsdb` takes from them.
+        ("BOOL", "2", (Kind.INTEGER, 2)),
+        ("INT1 UNSIGNED", "200", (Kind.INTEGER, 200)),
+        ("SERIAL", "7", (Kind.INTEGER, 7)),
+        ("NVARCHAR(5)", "é", (Kind.TEXT, "é")),
+        ("character varying(5)", "é", (Kind.TEXT, "é")),
+        ("DOUBLE PRECISION", "0.1234567890123", (Kind.FLOAT, 0.1234567890123)),
+        ("tinyint zerofill", "-56", (Kind.INTEGER, 200)),
+        ("MIDDLEINT ZEROFILL", "-777216", (Kind.INTEGER, 16_000_000)),
+        ("BIGINT zerofill", "-1", (Kind.INTEGER, 2**64 - 1)),
         ("blob", "\x00\xff\xc3", (Kind.BINARY, b"\0\xff\xc3")),
         ("binary(4)", "a", (Kind.BINARY, b"a\0\0\0")),
         ("binary", "", (Kind.BINARY, b"\0")),
@@ -50,6 +60,7 @@ def value_of(type_, text, zone=""):
         ("time(6)", "-838:59:59.000001", (Kind.TIME, "-838:59:59.000001")),
         ("time", "-00:00:00", (Kind.TIME, "-00:00:00.000000")),
         ("json", '{"a": 1}', (Kind.JSON, '{"a": 1}')),
+        ("json", "", (Kind.JSON, "null")),
         ("enum('a','it''s,')", "2", (Kind.ENUM, "it's,")),
         ("enum('a','b')", "0", (Kind.ENUM, "")),
         ("enum('a','b')", "b", (Kind.ENUM, "b")),
@@ -114,6 +125,7 @@ def test_an_unknown_zone_is_a_matter_of_configuration():
         ("enum('a','b')", "c"),
         ("set('a')", "9"),
         ("enum('日?','b')", "1"),
+        ("json", "JSON_REPLACE(v, '$.a', 1)"),
         ("inet6", "::1"),
         ("", "x"),
         (None, "x"),
@@ -167,9 +179,42 @@ def test_inserts_and_deletes_of_several_rows():
     assert (deleted.op, deleted.images) == (Op.DELETE, [(row, None) for row in rows])
 
 
-def test_a_column_that_is_not_there_is_absent():
-    rows = decode(canal("INSERT", [{"id": "1", "w": "1"}], types=TYPES))
-    assert rows.images == [(None, (1, ABSENT, 1.0))]
+@pytest.mark.parametrize(("type_", "old"), [("INSERT", None), ("UPDATE", [{"name": "old"}])])
+def test_a_column_that_is_not_there_may_be_null_and_is_refused(type_, old):
+    """Canal 1.1.1 leaves NULL out: https://github.com/alibaba/canal/issues/1163."""
+    with pytest.raises(DataError, match="no null either") as raised:
+        decode(canal(type_, [{"id": "1", "w": "1"}], old, types=TYPES))
+    assert raised.value.where["column"] == "name"
+
+
+def test_a_deleted_row_needs_no_more_than_its_key():
+    rows = decode(canal("DELETE", [{"id": "1"}], types=TYPES))
+    assert rows.images == [((1, ABSENT, ABSENT), None)]
+
+
+@pytest.mark.parametrize(
+    ("type_", "bits"),
+    [("float", 4), ("FLOAT(24)", 4), ("FLOAT(53)", 8), ("float(30,2)", 4), ("real", 8)],
+)
+def test_how_many_bytes_a_number_has(type_, bits):
+    rows = decode(canal("INSERT", [{"id": "1", "v": "0.5"}], types={"id": "int", "v": type_}))
+    assert rows.schema.columns[1].width == bits
+
+
+def test_a_text_that_canal_takes_for_a_blob_is_refused():
+    """It decodes only TEXT without a size, and takes the bytes of others for characters."""
+    types = {"id": "int", "v": "TEXT(100)"}
+
+    def value(text, number):
+        message = json.loads(canal("INSERT", [{"id": "1", "v": text}], types=types))
+        message["sqlType"] = {"id": 4, "v": number}
+        return decode(json.dumps(message).encode()).images[0][1][1]
+
+    assert value("plain", 2004) == "plain"
+    assert value("é", 2005) == "é"
+    for text in ("Ã©", "a\0"):
+        with pytest.raises(DataError, match="the bytes of a text"):
+            value(text, 2004)
 
 
 @pytest.mark.parametrize(
