@@ -17,7 +17,7 @@ from setl.channel.names.shadow_tables import Shadow
 from setl.channel.routes.routing import Route
 from setl.codec.row_codec import RowCodec, single_entries
 from setl.codec.sql.redaction import without_texts
-from setl.codec.sql.statement import schema_beside, tables_of
+from setl.codec.sql.statement import schema_beside, tables_of, unplaced
 from setl.errors import DataError, FatalError, SetlError
 from setl.extract.begun import BegunTransaction
 from setl.extract.ddl import is_own_ddl, is_without_its_mark, refuse_temporary
@@ -175,6 +175,7 @@ class Extractor:
         agrees: bool = False,
         statements: SkippedStatements | None = None,
         maps: Callable[[str], bool] = lambda _: True,
+        named: Callable[[str], bool] = lambda _: True,
     ) -> None:
         """Start between two transactions, with nothing applied.
 
@@ -187,12 +188,14 @@ class Extractor:
             statements: decides about row changes that were logged as statements; None lets none
                 pass.
             maps: whether tables of a schema are mapped, if it has any.
+            named: whether a table of a name is mapped, whatever schema it is in.
         """
         self._destinations = _Destinations(routing)
         self._routing = routing
         self._shadow_ddl = shadow_ddl
         self._agrees = agrees
         self._maps = maps
+        self._named = named
         self._statements = statements or SkippedStatements(lambda _, __: True)
         self._identity = identity
         self._codec = codec
@@ -350,7 +353,9 @@ class Extractor:
             return
         tables = [named for named in tables_of(entry) if named[1]]
         if tables:
-            concerns = any(self._concerns(schema, table) for schema, table in tables)
+            concerns = any(self._concerns(schema, table) for schema, table in tables) or any(
+                map(self._named, unplaced(entry))
+            )
         else:
             schema = schema_beside(entry)
             concerns = schema is None or (schema.lower() != SYSTEM_SCHEMA and self._maps(schema))

@@ -200,6 +200,11 @@ class Router:
         nested = any(schema == of for of, _ in self._nested)
         return nested or any(e.pattern.schema.match(schema) is not None for e in self.entries)
 
+    def maps_named(self, table: str) -> bool:
+        """Whether a table of this name is mapped, if it is in the right schema."""
+        nested = any(table == of for _, of in self._nested)
+        return nested or any(e.pattern.table.match(table) is not None for e in self.entries)
+
     def may_fill(self, schema: str, target: tuple[str, str]) -> bool:
         """Whether some table of a schema may go to a target."""
         return any(

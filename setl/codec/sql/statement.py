@@ -16,7 +16,13 @@ from typing import Final, NamedTuple
 
 from setl.codec.sql.names import behind_condition, name_of, read_name
 from setl.codec.sql.objects import ACCOUNTS, BESIDE, SCHEMAS, TABLES, is_server_wide, object_of
-from setl.codec.sql.table_ddl import TableDdl, behind_settings, parse_table_ddl, read_table_ddl
+from setl.codec.sql.table_ddl import (
+    Role,
+    TableDdl,
+    behind_settings,
+    parse_table_ddl,
+    read_table_ddl,
+)
 from setl.codec.sql.tokens import Quoting, Token, tokenize, tokens_of
 from setl.model.entry import Entry
 from setl.model.session import StatementSession
@@ -142,6 +148,16 @@ def tables_of(entry: Entry) -> tuple[tuple[str, str], ...]:
     """The `Statement.tables` of a DDL entry."""
     quoting = quoting_of(entry.session) if entry.session else Quoting()
     return parse_statement(entry.statement, entry.default_schema, quoting).tables
+
+
+def unplaced(entry: Entry) -> tuple[str, ...]:
+    """The tables of a DDL entry of which neither it nor the stream tells the schema.
+
+    A foreign key's other table is not among them: it is in the schema of the table itself.
+    """
+    ddl = None if entry.default_schema else table_ddl_of(entry)
+    names = () if ddl is None else ddl.names
+    return tuple([n.table for n in names if not n.schema and n.role is not Role.REFERENCED])
 
 
 def schema_beside(entry: Entry) -> str | None:

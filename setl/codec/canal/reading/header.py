@@ -9,6 +9,8 @@ from setl.codec.record_json import UNREADABLE, parsed, shape_of
 from setl.errors import DataError
 from setl.model.entry import EntryKind
 
+_XA_ROLLBACK: Final = "XAROLLBACK"  # of rows that Canal wrote when they were prepared
+
 ROWS: Final = frozenset({"INSERT", "UPDATE", "DELETE"})
 """Types of messages with rows."""
 
@@ -34,7 +36,7 @@ class CanalHeaderReader:
         message = read_message(value)
         type_, schema, table = message["type"], _text(message, "database"), _text(message, "table")
         seconds, sql = _seconds(message.get("es")), _text(message, "sql")
-        if message.get("isDdl"):
+        if message.get("isDdl") or type_ == _XA_ROLLBACK:
             return ddl_header(sql, schema, table, seconds)
         if type_ not in ROWS:
             return RecordHeader(EntryKind.HEARTBEAT, seconds, operation=type_)
@@ -42,7 +44,12 @@ class CanalHeaderReader:
         if not rows:
             kind = EntryKind.STATEMENT if sql else EntryKind.HEARTBEAT
             return RecordHeader(
-                kind, seconds, schema, "", "STATEMENT" if sql else type_, statement=sql
+                kind,
+                seconds,
+                schema,
+                operation="STATEMENT" if sql else type_,
+                statement=sql,
+                default_schema=schema,
             )
         if not isinstance(rows, list) or not (schema and table):
             raise DataError("rows of a flat message of Canal that cannot be understood")

@@ -66,7 +66,7 @@ class Envelopes:
     def _first(self, data: bytes) -> Parts:
         """The parts of a record whose schema may be another one than the last."""
         text = data.decode()
-        if text.startswith(_SCHEMA):
+        if text.startswith("{", len(_SCHEMA)) and text.startswith(_SCHEMA):
             schema, end = DECODER.raw_decode(text, len(_SCHEMA))
             if isinstance(schema, dict) and text.startswith(_PAYLOAD, end):
                 front = text[: end + len(_PAYLOAD)].encode()

@@ -9,6 +9,9 @@ from setl.codec.record_header import RecordHeader, ddl_header
 from setl.errors import DataError
 from setl.model.entry import EntryKind
 
+WRITER: Final = "setl-"
+"""How the version begins that relays of setl give in a record's source."""
+
 CONNECTORS: Final = frozenset({"mysql", "mariadb"})
 """Connectors whose records are read; others have other types and names."""
 
@@ -17,7 +20,7 @@ OPERATIONS: Final = {"c": "INSERT", "u": "UPDATE", "d": "DELETE", "r": "READ"}
 
 _TRUNCATE: Final = "t"
 _MESSAGE: Final = "m"
-_NO_SNAPSHOT: Final = frozenset({"None", "false", "incremental"})
+_NO_SNAPSHOT: Final = frozenset({"none", "false", "incremental"})
 UNWRAPPED: Final = (
     "Leave the transform ExtractNewRecordState (`unwrap`) out of the connector: without the"
     " envelope a record says neither its table nor what happened to the row"
@@ -83,9 +86,11 @@ def _change(operation: str, source: dict[str, Any], seconds: int) -> RecordHeade
 
 def _ddl(said: dict[str, Any], source: dict[str, Any], seconds: int) -> RecordHeader:
     statement, schema = said["ddl"], said.get("databaseName") or ""
-    if not isinstance(statement, str) or str(source.get("snapshot", "false")) not in _NO_SNAPSHOT:
+    snapshot = str(source.get("snapshot", "false")).lower()
+    if not isinstance(statement, str) or snapshot not in _NO_SNAPSHOT:
         return RecordHeader(EntryKind.HEARTBEAT, seconds, operation="SCHEMA")
-    return ddl_header(statement, str(schema), "", seconds)
+    of_setl = str(source.get("version", "")).startswith(WRITER)
+    return ddl_header(statement, str(schema), "", seconds, of_session=of_setl)
 
 
 def _without_source(said: dict[str, Any]) -> RecordHeader:

@@ -9,6 +9,7 @@ from typing import Final
 from setl import __version__
 from setl.codec.binlog.event import EVENT_HEADER
 from setl.codec.binlog_tables import completed
+from setl.codec.debezium.reading.header import WRITER
 from setl.codec.debezium.writing.columns import NULL
 from setl.codec.debezium.writing.schemas import schema_change, schema_change_key, wrapping
 from setl.codec.debezium.writing.tables import DebeziumTables
@@ -48,7 +49,7 @@ class DebeziumEvents:
             prefix, connector, schemas=schemas, exact_decimals=exact_decimals
         )
         self._head = (
-            f'{{"version":"setl-{__version__}","connector":"{connector}",'
+            f'{{"version":"{WRITER}{__version__}","connector":"{connector}",'
             f'"name":{encode_basestring(prefix)},"ts_ms":'
         )
         self._around_ddl = self._around_ddl_key = (b"", b"")

@@ -157,7 +157,7 @@ class StandaloneEntries:
             header.schema,
             header.table,
             statement=header.statement,
-            session=StatementSession(header.schema),
+            session=StatementSession(header.default_schema),
         )
         if header.kind is EntryKind.STATEMENT:
             return [entry, Entry(EntryKind.COMMIT, position, seconds)]
