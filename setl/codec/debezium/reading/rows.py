@@ -27,6 +27,9 @@ _UNSEEN: Final = "__debezium_unavailable_value"
 """What stands for a TEXT that the binlog lacks, the default of `unavailable.value.placeholder`."""
 
 _UNSEEN_BYTES: Final = b64encode(_UNSEEN.encode()).decode()
+_MARK: Final = _UNSEEN.encode()
+_MARK_OF_BYTES: Final = _UNSEEN_BYTES.rstrip("=").encode()  # some writers escape the last character
+
 _ROUTED: Final = "__dbz__physicalTableIdentifier"  # what ByLogicalTableRouter adds to a key
 _KEY_HINT: Final = (
     "The key must name the columns of the row's primary key: see `key.converter` and"
@@ -77,7 +80,10 @@ class DebeziumRowCodec(JsonRowCodec):
             raise error.at(table=".".join(name))
         try:
             table = self._table(name, schema, known_by)
-            return self._decoded(name, table, self._key_of(key), said)
+            # Most records have none, which their bytes tell sooner than a look at each value.
+            begin = len(known_by) if value.startswith(known_by) else 0
+            marked = value.find(_MARK, begin) >= 0 or value.find(_MARK_OF_BYTES, begin) >= 0
+            return self._decoded(name, table, self._key_of(key), said, marked=marked)
         except DataError as error:
             raise error.at(table=".".join(name)) from error.__cause__
 
@@ -91,11 +97,19 @@ class DebeziumRowCodec(JsonRowCodec):
         return {name: values.get(name) is None for name in defaulted_columns(_row_fields(schema))}
 
     def _decoded(
-        self, name: tuple[str, str], table: _Table, key: tuple[str, ...], said: dict[str, Any]
+        self,
+        name: tuple[str, str],
+        table: _Table,
+        key: tuple[str, ...],
+        said: dict[str, Any],
+        *,
+        marked: bool,
     ) -> DecodedRows:
         operation = OPERATIONS.get(str(said.get("op")))
         before, after = said.get("before"), said.get("after")
-        unseen = frozenset(_unseen(before) + _unseen(after)).difference(key)
+        unseen: frozenset[str] = frozenset()
+        if marked:
+            unseen = frozenset(_unseen(before) + _unseen(after)).difference(key)
         if unseen:
             seen = tuple([each for each in table.columns if each.column.name not in unseen])
             row_schema = replace(_row_schema(name, seen, key), unlogged=tuple(sorted(unseen)))
