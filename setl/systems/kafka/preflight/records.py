@@ -10,6 +10,7 @@ from setl.channel.fields.endpoints import MysqlTarget
 from setl.channel.fields.kafka_endpoints import KafkaSource
 from setl.channel.routes.routing import Router, selected_columns
 from setl.clock import SystemClock
+from setl.codec.dts.relayed import HEADER
 from setl.codec.json_rows import JsonRowCodec
 from setl.codec.keyed_record import keyed
 from setl.counting import count
@@ -113,6 +114,8 @@ def _check_rows(
             _check_kinds(schema, {c.name.lower(): c.kind for c in known.columns}, report)
     if isinstance(codec, JsonRowCodec):
         _check_nulls(codec, shown, records, report)
+    if source.partition or len(check.partitions) > 1:
+        _check_order(shown, report)
     if seen:
         _check_target(seen, router, check, report)
         report.ok(f"the last records of {count(len(seen), 'mapped table')} can be read")
@@ -142,6 +145,26 @@ def _check_nulls(
                 " table again, and name this finding under `accept`: records do not show the"
                 " setting",
                 code="null-or-default",
+                risk=True,
+            )
+
+
+def _check_order(seen: Mapping[tuple[str, str], Record], report: Report) -> None:
+    """Report tables whose rows do not decide which partition a change is in.
+
+    Kafka's key does, and relays of setl do without one. Debezium has no key for a table without
+    one. Canal has none at all: it sends schema changes to one partition, and a row whose key
+    changes to that of the new key alone.
+    """
+    for table, record in seen.items():
+        if record.key is None and all(name != HEADER for name, _ in record.headers):
+            report.at(".".join(table)).error(
+                "several partitions are read, and records have no key: changes of one row may be"
+                " in several of them, and are then applied in any order",
+                "Read a topic of one partition. If the writer keeps all changes of a row in one,"
+                " also when its key changes, as Canal does whose `canal.mq.partitionHash` names"
+                " tables and no columns, name this finding under `accept`",
+                code="order-unknown",
                 risk=True,
             )
 

@@ -24,7 +24,9 @@ _MOST_DELETED: Final = 10_000  # keys whose tombstones may still come
 _UNSURE: Final = 100
 _COMPACTED: Final = (
     "The topic is compacted, and Kafka has removed records: set `cleanup.policy=delete` for it."
-    " Then load the table again: `setl load PIPELINE --replace`"
+    " Then load the table again: `setl load PIPELINE --replace`. If it is not compacted, and a"
+    " transform of the connector drops deletes, set `tombstones.on.delete=false` for the connector,"
+    " and move on with `setl position reset PIPELINE --to` the end"
 )
 
 

@@ -104,7 +104,7 @@ class Reader:
 def checker(monkeypatch, format_):
     """Checks records; returns code and level of what was found, "" for what is right."""
 
-    def check(*records, policy="delete", columns=()):
+    def check(*records, policy="delete", columns=(), partitions=()):
         monkeypatch.setattr(preflight, "topic_setting", lambda *_: policy)
         monkeypatch.setattr(preflight, "open_reader", lambda *_: Reader(records))
         source = {"type": "kafka", "format": format_, "brokers": ["k:9092"], "topic": "t"}
@@ -117,7 +117,7 @@ def checker(monkeypatch, format_):
         file = parse_channel({"channel": "c", "pipelines": [pipeline]})
         report = Report("p")
         tables = [SourceTable(RowSchema("shop", "orders", columns), ())] if columns else ()
-        checked = PipelineCheck(file.pipelines[0], tables=tables)
+        checked = PipelineCheck(file.pipelines[0], tables=tables, partitions=frozenset(partitions))
         kafka = file.pipelines[0].source
         assert isinstance(kafka, KafkaSource)
         preflight.check_records(kafka, checked, report)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from setl.codec.dts.relayed import HEADER
 from tests.unit.formats.records import FORMATS, records_of
 from tests.unit.systems.kafka.standalone import checker
 
@@ -27,6 +28,15 @@ def test_what_is_not_mapped_is_not_looked_at(findings, made):
 
 def test_a_compacted_topic_is_an_error(findings):
     assert findings(policy="compact,delete") == [("error", "compacted-topic")]
+
+
+def test_rows_that_do_not_decide_their_partition(findings, made):
+    (key, value), relayed = made.insert(1), ((HEADER, b"1"),)
+    unknown = [("error", "order-unknown"), ("ok", "")]
+    assert findings((None, value), partitions=[0, 1]) == unknown
+    assert findings((None, value), partitions=[0]) == [("ok", "")]
+    assert findings((None, value, relayed), partitions=[0, 1]) == [("ok", "")]
+    assert (findings((key, value), partitions=[0, 1]) == unknown) is (key is None)
 
 
 @pytest.mark.parametrize("value", [b"\0\0\0\0\1\2", b'{"id":1}'])
