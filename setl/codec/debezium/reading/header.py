@@ -18,6 +18,9 @@ CONNECTORS: Final = frozenset({"mysql", "mariadb"})
 OPERATIONS: Final = {"c": "INSERT", "u": "UPDATE", "d": "DELETE", "r": "READ"}
 """Operations of rows; READ is a row of a snapshot."""
 
+_NOTHING: Final = b'{"schema":null,"payload":null}'
+"""What JsonConverter with schemas writes of a tombstone before Kafka 2.4 (KAFKA-3832)."""
+
 _TRUNCATE: Final = "t"
 _MESSAGE: Final = "m"
 _NO_SNAPSHOT: Final = frozenset({"none", "false", "incremental"})
@@ -43,7 +46,7 @@ class DebeziumHeaderReader:
         Raises:
             DataError: it is none of Debezium, or of a connector that is not read.
         """
-        if value is None:
+        if value is None or value == _NOTHING:
             # Without a key there is nothing that brokers could remove.
             keyed = key is not None
             name = "TOMBSTONE" if keyed else "HEARTBEAT"

@@ -431,6 +431,12 @@ def test_columns_that_the_connector_did_not_see_are_none_of_the_row(operation):
     assert rows.images[0][1] == (1, "a", b"\x00\x01", 7)
 
 
+@pytest.mark.parametrize("value", [None, b'{"schema":null,"payload":null}'])
+def test_a_tombstone_of_any_release_of_kafka_connect(value):
+    header = DebeziumHeaderReader().read(key(id=1), value)
+    assert (header.operation, header.tombstone) == ("TOMBSTONE", True)
+
+
 def test_a_text_that_is_a_key_is_there():
     record = debezium("c", after={"id": UNSEEN, "n": 1}, fields={"id": "string", "n": "int32"})
     rows = DebeziumRowCodec().decode(keyed(key(id=UNSEEN), record), ())
