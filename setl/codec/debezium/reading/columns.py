@@ -29,6 +29,7 @@ _BYTES: Final = frozenset(
 _DECIMALS: Final = ("DECIMAL", "NUMERIC", "DEC", "FIXED")
 _DECIMAL_HINT: Final = "Set the connector's `decimal.handling.mode` to precise or string"
 _BINARY_HINT: Final = "Set the connector's `binary.handling.mode` to bytes"
+_CONVERTERS: Final = "Leave the converter of times out of the connector's `converters`"
 _OTHERWISE: Final = "Leave the column out with the connector's `column.exclude.list`"
 _DECLARED: Final = (
     "The connector knows the column as the CREATE or ALTER TABLE in the binlog declares it. Change"
@@ -123,6 +124,8 @@ def _column(field: _Field) -> RecordColumn:  # noqa: PLR0911 - a list of types
             return _plain(field, Kind.DECIMAL, values.written_decimal)
         if field.source in _BYTES:
             raise _refused(field, "bytes as text, and not in which way", _BINARY_HINT)
+        if field.source.startswith("TIMESTAMP"):
+            raise _refused(field, "a TIMESTAMP as text, and not of which time zone", _CONVERTERS)
         return RecordColumn(Column(field.name, Kind.TEXT), values.text)
     if field.type == "bytes":
         return _plain(field, Kind.BINARY, values.binary)
@@ -166,7 +169,8 @@ def _named(field: _Field) -> RecordColumn:
         return _milliseconds(field)
     if meaning == f"{_TIME}NanoTimestamp":
         raise _refused(field, "nanoseconds, which only reach from 1677 to 2262", _TIME_HINT)
-    raise _refused(field, f"a value of the type {meaning}", _OTHERWISE)
+    hint = _TIME_HINT if meaning.startswith(_TIME) else _OTHERWISE
+    raise _refused(field, f"a value of the type {meaning}", hint)
 
 
 def _decimal(field: _Field) -> RecordColumn:

@@ -37,9 +37,12 @@ _AT_ONCE: Final = 500
 _LOST: Final = {
     (Kind.DECIMAL, Kind.FLOAT): "`decimal.handling.mode` is double, which rounds",
     (Kind.BINARY, Kind.TEXT): "`binary.handling.mode` is not bytes",
+    (Kind.TIMESTAMP, Kind.TEXT): "a converter of the connector (`converters`) writes it so, and"
+    " does not say in which time zone",
 }
 _KINDS: Final = {
     "decimal": Kind.DECIMAL,
+    "timestamp": Kind.TIMESTAMP,
     **dict.fromkeys(
         ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), Kind.BINARY
     ),

@@ -2,12 +2,15 @@
 
 import json
 from base64 import b64encode
+from contextlib import suppress
 from decimal import Decimal
+from itertools import chain, combinations
 
 import pytest
 
 from setl.codec.debezium.reading.header import DebeziumHeaderReader
 from setl.codec.debezium.reading.rows import DebeziumRowCodec
+from setl.codec.debezium.reading.values import label_reader
 from setl.codec.keyed_record import keyed
 from setl.errors import DataError
 from setl.model.change import Op
@@ -291,6 +294,7 @@ def test_values(given, value, wanted):
         ((PRICE[0], PRICE[1], {"scale": "2"}), 12.34),
         ((PRICE[0], PRICE[1], {"scale": "-2"}), "AA=="),
         (("string", "", {"__debezium.source.column.type": "LONG VARBINARY"}), "AA=="),
+        (("string", "", {"__debezium.source.column.type": "TIMESTAMP"}), "2021-01-28 17:29:04"),
         (("float", "", {"__debezium.source.column.type": "REAL"}), 0.12345679),
         (("double", "", {"__debezium.source.column.type": "FLOAT4"}), None),
         (("struct", "io.debezium.data.geometry.Geometry"), "AA=="),
@@ -329,6 +333,23 @@ ALLOWED = r"a\,b,c\\d,it's,x\\\,y"  # of ENUM('a,b','c\d','it''s','x\,y')
 def test_labels_with_commas_and_backslashes(meaning, written, kind, label):
     given = "string", f"io.debezium.data.{meaning}", {"allowed": ALLOWED}
     assert value_of(given, written) == (kind, label)
+
+
+def test_no_label_is_taken_for_another_one():
+    odd = ("a,b", r"a\,b", r"a\\,b", r"a\b", r"a\\b", "\\", ",", "a", ",,", r"\,", "a\\")
+    for labels in chain.from_iterable(combinations(odd, n) for n in (1, 2, 3)):
+        listed = [x.replace("\\", "\\\\").replace(",", "\\,") for x in labels]
+        read = label_reader(Kind.ENUM, ",".join(listed))
+        for label, escaped in zip(labels, listed, strict=True):
+            for written in (label, escaped):
+                with suppress(ValueError):  # it may be two of them
+                    assert read(written) == label
+
+
+def test_a_way_of_writing_times_that_is_not_known_is_named_by_its_setting():
+    with pytest.raises(DataError, match=r"type io\.debezium\.time\.Unheard") as raised:
+        value_of(("struct", "io.debezium.time.Unheard"), {})
+    assert "time.precision.mode" in raised.value.hint
 
 
 @pytest.mark.parametrize(

@@ -79,16 +79,18 @@ def test_a_type_that_cannot_be_read_is_found_if_its_table_is_mapped(findings):
 
 
 def test_columns_are_compared_with_those_of_the_database(findings):
-    row = {"id": 1, "d": 1.5, "b": "YQ=="}
-    record = debezium("c", after=row, fields={"id": "int32", "d": "double", "b": "string"})
+    row = {"id": 1, "d": 1.5, "b": "YQ==", "t": "2021-01-28 17:29:04"}
+    fields = {"id": "int32", "d": "double", "b": "string", "t": "string"}
+    record = debezium("c", after=row, fields=fields)
     known = (
         Column("id", Kind.INTEGER),
         Column("D", Kind.DECIMAL),
         Column("b", Kind.BINARY),
+        Column("t", Kind.TIMESTAMP),
         Column("gone", Kind.TEXT),
     )
     inexact = ("error", "inexact-records")
-    assert findings(record, columns=known) == [inexact, inexact, ("ok", "")]
+    assert findings(record, columns=known) == [inexact, inexact, inexact, ("ok", "")]
     right = (Column("id", Kind.INTEGER), Column("d", Kind.FLOAT), Column("b", Kind.TEXT))
     assert findings(record, columns=right) == [("ok", "")]
 
