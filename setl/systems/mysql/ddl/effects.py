@@ -228,9 +228,22 @@ def _unclear(ddl: TableDdl) -> str:
                 return f"whether the backslash in {token.text[:40]} stands for itself"
     if "REAL" in words:
         return "whether REAL is a FLOAT"
+    if any(_takes_charset(words, at) for at, word in enumerate(words) if word == "CHAR"):
+        return "the character set of CAST and CONVERT to CHAR"
     if "UNIX_TIMESTAMP" in words or any(map(_has_moment, _parts(ddl))):
         return "the time zone of its moments"
     return ""
+
+
+def _takes_charset(words: Sequence[str], at: int) -> bool:
+    """Whether CHAR is what CAST or CONVERT makes, in the character set of the session."""
+    # A column's type stands behind its name. Of CONVERT(x, CHAR) it stands behind a comma.
+    if at == 0 or words[at - 1] not in ("AS", ","):
+        return False
+    end = at + 1
+    if words[end : end + 1] == ["("]:
+        end += 3  # the length, and both parentheses
+    return words[end : end + 1] == [")"]
 
 
 def _parts(ddl: TableDdl) -> Iterator[Sequence[Token]]:

@@ -1,4 +1,4 @@
-"""Which statements mean another moment in another time zone, for those without a session."""
+"""Which statements mean something else in another session, for those without one."""
 
 import pytest
 
@@ -49,6 +49,29 @@ def test_a_moment_that_is_written_out(text):
 )
 def test_no_moment(text):
     assert unclear(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("expression", "of_session"),
+    [
+        ("CAST(c AS CHAR(40))", True),
+        ("CAST(c AS CHAR)", True),
+        ("CONVERT(c, CHAR(40))", True),
+        ("CONCAT(CONVERT(c, CHAR), 'x')", True),
+        ("CAST(c AS CHAR(40) CHARACTER SET latin1)", False),
+        ("CAST(c AS CHAR CHARSET utf8mb4)", False),
+        ("CONVERT(c USING latin1)", False),
+        ("CAST(c AS BINARY(4))", False),
+    ],
+)
+def test_what_cast_to_char_is_encoded_as(expression, of_session):
+    """MySQL writes it into the definition, from the session's connection."""
+    wanted = "the character set of CAST and CONVERT to CHAR" if of_session else ""
+    for text in (
+        f"CREATE TABLE t (c CHAR(9), v CHAR(9) AS ({expression}) STORED, w CHAR)",
+        f"ALTER TABLE t ADD v VARCHAR(40) AS ({expression}), ADD w CHAR",
+    ):
+        assert unclear(text) == wanted
 
 
 @pytest.mark.parametrize(
