@@ -26,4 +26,5 @@ def records_of(format_):
 
 
 def written(value):
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode(errors="backslashreplace")  # half of a pair as JSON writes it

@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from setl.codec.record_json import begins_with_half
 from setl.codec.temporal import ZERO_DATETIME, clock_text, timestamp_text
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import Value
@@ -66,6 +67,8 @@ def floating(text: str) -> float:
 
 def plain(text: str) -> str:
     """Text."""
+    if begins_with_half(text):
+        raise _misfit(text)
     return text
 
 
@@ -89,7 +92,7 @@ def json_text(text: str) -> str:
             "a change of a part of a JSON value: turn binlog_row_value_options=PARTIAL_JSON off at"
             " the source"
         )
-    return text or "null"
+    return plain(text) or "null"
 
 
 def binary_reader(size: int) -> Read:

@@ -16,6 +16,7 @@ from decimal import Decimal
 from math import isfinite
 from typing import Final, cast
 
+from setl.codec.record_json import begins_with_half
 from setl.codec.temporal import ZERO_DATETIME, clock_text, date_text, day_text, timestamp_text
 from setl.model.change import Value
 from setl.model.schema import Kind
@@ -65,7 +66,7 @@ def floating(value: object) -> float:
 
 def text(value: object) -> str:
     """Text, and labels."""
-    if type(value) is not str:
+    if type(value) is not str or begins_with_half(value):
         raise _misfit(value)
     return value
 

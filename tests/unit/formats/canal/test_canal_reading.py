@@ -126,6 +126,8 @@ def test_an_unknown_zone_is_a_matter_of_configuration():
         ("set('a')", "9"),
         ("enum('日?','b')", "1"),
         ("json", "JSON_REPLACE(v, '$.a', 1)"),
+        ("text", "\ud801x"),
+        ("enum('a','a')", "\ud8012=a"),
         ("inet6", "::1"),
         ("", "x"),
         (None, "x"),

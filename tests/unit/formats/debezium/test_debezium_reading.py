@@ -277,6 +277,8 @@ def test_values(given, value, wanted):
         ("int32", True),
         ("int32", 1.0),
         ("string", 1),
+        ("string", "\ud801x"),
+        (("string", "io.debezium.data.Enum", {"allowed": "a,a"}), "\ud8012=a"),
         ("bytes", "not base64"),
         ("boolean", 1),
         ("double", "1.5"),
