@@ -3,12 +3,13 @@
 import itertools
 import time
 import uuid
+from contextlib import closing
 from zlib import crc32
 
 import pytest
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient, KafkaProducer
-from kafka.admin import NewTopic
+from kafka.admin import NewPartitions, NewTopic
 from kafka.structs import TopicPartition
 
 from setl.channel.file import KafkaSource, OffsetStart, TimestampStart
@@ -171,6 +172,37 @@ def test_dts_a_transaction_that_does_not_end_is_seen(dts):
         assert source.blocked() is None
     finally:
         source.close()
+
+
+def test_dts_partitions_that_are_added_are_seen(dts):
+    dts.send(*transaction(BASE))
+    clock = SetClock()
+    config = KafkaSource(type="kafka", brokers=[dts.server.brokers], topic=dts.topic)
+    source = DtsKafkaSource(config, clock=clock)
+    source.open(dts.origin)
+    try:
+        before = read_rows(source, 2)
+        with closing(KafkaAdminClient(bootstrap_servers=dts.server.brokers)) as admin:
+            admin.create_partitions({dts.topic: NewPartitions(3)})
+
+        def refused():
+            clock.time += 31
+            dts.send(*transaction(BASE + 1))  # it is never silent
+            try:
+                source.read(10, 0.1)
+            except FatalError as error:
+                return error
+            return None
+
+        assert "has 3 partitions now, not 1" in eventually(refused, 30).message
+        with pytest.raises(FatalError, match="has 3 partitions now"):
+            source.open(before[-1].position)
+    finally:
+        source.close()
+    # Whoever starts it again has seen it.
+    again = dts.source()
+    again.open(before[-1].position)
+    assert kinds(read_rows(again, 2)) == "BRRC"
 
 
 def test_dts_what_a_relay_repeats_is_no_entry_after_a_restart_either(dts, in_transactions):

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from setl.channel.file import KafkaSource
 from setl.clock import Clock
-from setl.errors import ConfigurationError, SetlError
+from setl.counting import count
+from setl.errors import ConfigurationError, FatalError, SetlError
 from setl.systems.kafka.reader import TopicReader, check_single, reader_and_partitions
 from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.source.search import TopicSearch
@@ -26,6 +27,7 @@ class PartitionAccess:
         self._config = config
         self._timeout = timeout
         self._clock = clock
+        self._known: set[int] = set()  # partitions that the topic had when it was first seen
         self.partition = TopicPartition(config.topic, config.partition)
 
     def connect(self, *, few: bool = False) -> TopicReader:
@@ -36,11 +38,13 @@ class PartitionAccess:
 
         Raises:
             ConfigurationError: they do not have it, or refuse the account.
+            FatalError: the topic has more partitions than when it was first seen.
             TransientError: they do not answer.
         """
         reader, partitions = reader_and_partitions(self._config, self._timeout, few=few)
         try:
             self._check_partition(partitions)
+            self.refuse_more(partitions)
             if self._config.mode == "subscribe":
                 check_single(partitions)
         except BaseException:
@@ -70,6 +74,23 @@ class PartitionAccess:
         except SetlError as error:
             error.at(**self.where())
             raise
+
+    def refuse_more(self, partitions: set[int]) -> None:
+        """See that the topic has no other partitions than when it was first seen.
+
+        Whoever writes by key puts rows into another partition once there are more of them.
+
+        Raises:
+            FatalError: it has.
+        """
+        self._known = self._known or partitions
+        if partitions - self._known:
+            raise FatalError(
+                f"the topic has {count(len(partitions), 'partition')} now, not {len(self._known)}:"
+                " rows may be where no pipeline reads, and changes of one row in two partitions",
+                hint="To read all of them, write `partitions` in the source. To go on with this one"
+                " alone, `setl start` the channel. Compare the tables with `setl verify --repair`",
+            ).at(**self.where())
 
     def where(self) -> dict[str, object]:
         """The position, for errors."""

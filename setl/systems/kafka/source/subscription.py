@@ -45,6 +45,7 @@ _PAST = (
 _AT_ONCE = 1024
 _SLICE = 0.2  # seconds after which a waiting read looks whether it was closed
 _SILENCE = 3.0  # seconds without records after which the broker is asked for a sign of life
+_COUNTED = 30.0  # seconds after which the broker is asked how many partitions the topic has
 _QUIET = 1.0  # seconds without records after which the topic may have been made again
 
 
@@ -56,7 +57,8 @@ class DtsKafkaSource:
     `timeout` is a lost connection. And a broker that comes back may be of another cluster, or
     have another topic by the same name, in which the client would read on at the same offset. So
     a lost connection is an error of `read`, and the pipeline locates its checkpoint again; and
-    what comes after a time without records is looked at: which cluster and topic it is of.
+    what comes after a time without records is looked at: which cluster and topic it is of. A topic
+    that has more partitions than before is an error of `read`, or of `open`: rows may be elsewhere.
 
     Records that a relay wrote twice are dropped without an entry, so that no checkpoint lies
     behind one: the record before a checkpoint, which is read again, tells the last position.
@@ -94,7 +96,7 @@ class DtsKafkaSource:
         self._behind: int | None = None
         self._standing = NoProgress(config, self._clock)
         self._before = 0  # CRC-32 of the record before it that must come first, 0 for none
-        self._heard = 0.0
+        self._heard = self._counted = 0.0
         self._held: SetlError | None = None
         self._waiting = False  # opened without a turn
         self._using = threading.Lock()
@@ -186,7 +188,7 @@ class DtsKafkaSource:
             self._records = self._from(position)
             self._behind = None
             self._held = None
-            self._heard = self._clock.monotonic()
+            self._heard = self._counted = self._clock.monotonic()
 
     def read(
         self,
@@ -288,6 +290,9 @@ class DtsKafkaSource:
             except PositionLostError:
                 raise self._out_of_range(reader) from None
             self._measure(reader)
+            if self._clock.monotonic() - self._counted > _COUNTED:
+                self._access.refuse_more(reader.partitions())
+                self._counted = self._clock.monotonic()
             silent = self._clock.monotonic() - self._heard
             if found:
                 if silent > _QUIET and self._origin.topic:
