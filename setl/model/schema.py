@@ -45,7 +45,8 @@ class Capacity:
         nullable: whether it takes NULL.
         fills_null: whether the server puts a value of its own where NULL is written.
         charset: of text types, else "".
-        alike: whether the column's collation takes some of the labels for one.
+        alike: whether the column's collation takes some of the labels for one; where these are not
+            known, whether it does not distinguish characters that servers do not show in labels.
         doubled: whether it is text in a character set that has two encodings of some characters.
         digits: before and behind the point of a FLOAT(M,D), else 0.
     """

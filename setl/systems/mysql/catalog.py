@@ -18,13 +18,16 @@ from setl.codec.sql.created_table import definitions_of
 from setl.codec.sql.table_keys import key_definition
 from setl.codec.sql.tokens import TokenKind, tokenize
 from setl.errors import ConfigurationError
+from setl.model.labels import LABELLED
 from setl.model.logged_bytes import column_as_logged
 from setl.model.schema import Capacity, Column, Kind, RowSchema
-from setl.systems.mysql.column_labels import are_alike, sure_labels
+from setl.systems.mysql.column_labels import are_alike, sure_labels, takes_hidden_for_one
 from setl.systems.mysql.connection import is_mariadb, translate
 from setl.systems.mysql.created_text import read_created_text
 
 _MOMENTS = frozenset({Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP})
+_BEYOND_BASIC = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
+"""Character sets with characters beyond the Basic Multilingual Plane."""
 
 SYSTEM_SCHEMAS = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
 """Schemas that belong to the server."""
@@ -387,7 +390,12 @@ def _column_with_labels(connection: Connection[Any], row: ColumnRow) -> Column:
     if column.capacity is None or not row.charset or not row.collation:
         return column
     labels, ask = column.capacity.labels, partial(_select, connection)
-    if not labels or not are_alike(labels, row.charset, row.collation, ask):
+    if labels:
+        alike = are_alike(labels, row.charset, row.collation, ask)
+    else:
+        hidden = column.kind in LABELLED and row.charset in _BEYOND_BASIC
+        alike = hidden and takes_hidden_for_one(row.charset, row.collation, ask)
+    if not alike:
         return column
     return replace(column, capacity=replace(column.capacity, alike=True))
 

@@ -11,6 +11,7 @@ from setl.codec.sql.tokens import TokenKind, text_of, tokenize
 Ask = Callable[[str, tuple[str, ...]], Sequence[Sequence[Any]]]
 
 _MOST_ASKED: Final = 1_000
+_BEYOND: Final = ("\U0001f600", "\U0001f601")
 # Others take m for n (macce), y for ~ (big5), i for j (Latin), ccs for cscs (Hungarian), and more.
 CASE_ALONE: Final = frozenset(
     {"ascii_general_ci", "latin1_bin", "latin1_swedish_ci", "utf8mb3_bin", "utf8mb3_general_ci",
@@ -62,6 +63,19 @@ def are_alike(labels: Sequence[str], charset: str, collation: str, ask: Ask) -> 
     rows = " UNION ALL ".join([f"SELECT {one} AS label", *[f"SELECT {one}"] * (len(labels) - 1)])
     [(different,)] = ask(f"SELECT COUNT(DISTINCT label) FROM ({rows}) AS labels", tuple(labels))
     return int(different) < len(labels)
+
+
+def takes_hidden_for_one(charset: str, collation: str, ask: Ask) -> bool:
+    """Whether a collation takes labels for one that `sure_labels` does not know.
+
+    Many distinguish no characters beyond the Basic Multilingual Plane.
+
+    Args:
+        charset: of a column.
+        collation: its collation.
+        ask: see `are_alike`.
+    """
+    return charset != BINARY and are_alike(_BEYOND, charset, collation, ask)
 
 
 def _differ_beside_case(labels: Sequence[str]) -> bool:

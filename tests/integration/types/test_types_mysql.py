@@ -500,6 +500,43 @@ def test_every_type_without_a_key(servers, fresh_db, writer, position, spark):
         assert execute(servers[1], f"SELECT COUNT(*) FROM {table}") == ((0,),)
 
 
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("id INT PRIMARY KEY, e {}", "INSERT INTO {} (id, e) VALUES (2, 2)"),
+        ("e {} NOT NULL, id INT, PRIMARY KEY (id, e)", "DELETE FROM {} WHERE id = 9 AND e = 2"),
+    ],
+    ids=["column", "key"],
+)
+def test_labels_that_are_one_and_that_servers_do_not_show(
+    servers, fresh_db, writer, position, table, change
+):
+    """To some collations all characters beyond the Basic Multilingual Plane are one."""
+    a, b = servers
+    for name in ("general_ci", "bin"):
+        labels = f"ENUM('\U0001f600','\U0001f601','why?') COLLATE utf8mb4_{name}"
+        create(servers, f"CREATE TABLE `{fresh_db}`.`{name}` ({table.format(labels)})")
+    if "PRIMARY KEY (id, e)" in table:
+        create(servers, f"INSERT INTO `{fresh_db}`.general_ci (id, e) VALUES (9, 1), (9, 2)")
+    pipeline = one_way(a, mysql(b), [{"from": f"{fresh_db}.*"}])
+    running = position.lead(pipeline)
+    rows = "(id, e) VALUES (1, 1), (2, 2), (3, 3)"
+    writer.change(
+        f"INSERT INTO `{fresh_db}`.bin {rows}",
+        f"INSERT INTO `{fresh_db}`.general_ci (id, e) VALUES (3, 3)",
+        f"DELETE FROM `{fresh_db}`.bin WHERE id = 2",
+    )
+    running.applied(writer.changes)
+    for name in ("general_ci", "bin"):
+        same(servers, quoted(fresh_db, name))
+    held = execute(b, f"SELECT id, e + 0 FROM `{fresh_db}`.general_ci ORDER BY 1, 2")
+    writer.change(change.format(f"`{fresh_db}`.general_ci"))
+    error = running.ends()
+    assert isinstance(error, DataError)
+    assert "column e would take another label for it" in str(error)
+    assert execute(b, f"SELECT id, e + 0 FROM `{fresh_db}`.general_ci ORDER BY 1, 2") == held
+
+
 def test_collations_that_ignore_case_alone(servers, fresh_db):
     """Servers are not asked whether labels of theirs are one, see `CASE_ALONE`."""
     printable = [chr(code) for code in range(33, 127) if chr(code) == chr(code).lower()]

@@ -47,7 +47,13 @@ from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.load.row_statement import RowStatement, bytes_of
 from setl.systems.mysql.values.conditions import is_compared_apart
-from setl.systems.mysql.values.fit import as_numbers, blanks_of, guards_for, is_watched
+from setl.systems.mysql.values.fit import (
+    as_numbers,
+    blanks_of,
+    guards_for,
+    hidden_label_guards,
+    is_watched,
+)
 from setl.systems.mysql.values.lost_text import may_be_lost
 from setl.systems.mysql.values.row_text import within
 
@@ -204,6 +210,7 @@ def plan_writes(
         between=found_by.between,
         bytewise=tuple(quote(stored[i].name) for i in key) if bytewise else (),
         numbers=key_numbers,
+        guards=hidden_label_guards(keys),
     )
     counts = replace(deletes, head=f"SELECT COUNT(*) FROM {table} WHERE {condition}", limited=False)
     return TableWrites(

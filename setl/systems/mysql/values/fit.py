@@ -126,7 +126,7 @@ def guards_for(columns: Sequence[Column]) -> tuple[Guard, ...]:
 
     None for a column whose values all fit.
     """
-    return tuple(
+    return hidden_label_guards(columns) + tuple(
         guard
         for column_index, column in enumerate(columns)
         if column.capacity is not None
@@ -135,6 +135,30 @@ def guards_for(columns: Sequence[Column]) -> tuple[Guard, ...]:
             *_guards(column_index, column, column.capacity),
         )
     )
+
+
+def hidden_label_guards(columns: Sequence[Column]) -> tuple[Guard, ...]:
+    """The guards of values for which the server may find another label than theirs.
+
+    For rows and for keys: it would find another row's.
+    """
+    return tuple(
+        Guard(
+            column_index,
+            _is_beyond_basic,
+            "take another label for it, since its collation distinguishes no such characters",
+        )
+        for column_index, column in enumerate(columns)
+        if column.capacity is not None
+        and column.capacity.type in _LABEL_KINDS
+        and column.capacity.alike
+        and not column.capacity.labels
+        and column.kind not in _LABELLESS
+    )
+
+
+def _is_beyond_basic(text: str) -> bool:
+    return max(text, default="") > "\uffff"
 
 
 def is_watched(column: Column, target: Column) -> bool:
