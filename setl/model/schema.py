@@ -46,7 +46,7 @@ class Capacity:
         fills_null: whether the server puts a value of its own where NULL is written.
         charset: of text types, else "".
         alike: whether the column's collation takes some of the labels for one; where these are not
-            known, whether it does not distinguish characters that servers do not show in labels.
+            known, whether it may, since it distinguishes no characters that servers do not show.
         doubled: whether it is text in a character set that has two encodings of some characters.
         digits: before and behind the point of a FLOAT(M,D), else 0.
     """

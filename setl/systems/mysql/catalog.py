@@ -21,7 +21,7 @@ from setl.errors import ConfigurationError
 from setl.model.labels import LABELLED
 from setl.model.logged_bytes import column_as_logged
 from setl.model.schema import Capacity, Column, Kind, RowSchema
-from setl.systems.mysql.column_labels import are_alike, sure_labels, takes_hidden_for_one
+from setl.systems.mysql.column_labels import are_alike, may_be_alike, sure_labels
 from setl.systems.mysql.connection import is_mariadb, translate
 from setl.systems.mysql.created_text import read_created_text
 
@@ -394,7 +394,7 @@ def _column_with_labels(connection: Connection[Any], row: ColumnRow) -> Column:
         alike = are_alike(labels, row.charset, row.collation, ask)
     else:
         hidden = column.kind in LABELLED and row.charset in _BEYOND_BASIC
-        alike = hidden and takes_hidden_for_one(row.charset, row.collation, ask)
+        alike = hidden and may_be_alike(row.column_type, row.charset, row.collation, ask)
     if not alike:
         return column
     return replace(column, capacity=replace(column.capacity, alike=True))

@@ -65,17 +65,20 @@ def are_alike(labels: Sequence[str], charset: str, collation: str, ask: Ask) -> 
     return int(different) < len(labels)
 
 
-def takes_hidden_for_one(charset: str, collation: str, ask: Ask) -> bool:
-    """Whether a collation takes labels for one that `sure_labels` does not know.
+def may_be_alike(column_type: str, charset: str, collation: str, ask: Ask) -> bool:
+    """Whether a collation may take labels for one that `sure_labels` does not know.
 
     Many distinguish no characters beyond the Basic Multilingual Plane.
 
     Args:
-        charset: of a column.
-        collation: its collation.
-        ask: see `are_alike`.
+        column_type: see `labels_of`.
+        charset: see `are_alike`.
+        collation: likewise.
+        ask: likewise.
     """
-    return charset != BINARY and are_alike(_BEYOND, charset, collation, ask)
+    labels = [label.replace("?", _BEYOND[0]) for label in labels_of(column_type)]
+    alike = are_alike(_BEYOND, charset, collation, ask)
+    return alike and are_alike(labels, charset, collation, ask)
 
 
 def _differ_beside_case(labels: Sequence[str]) -> bool:

@@ -12,7 +12,7 @@ from setl.codec.sql.grants import Grant, read_grant
 from setl.codec.sql.names import listed, name_of, read_name
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.codec.sql.tokens import Quoting, text_of, tokenize
-from setl.systems.mysql.column_labels import are_alike, labels_of
+from setl.systems.mysql.column_labels import are_alike, labels_of, may_be_alike
 from setl.systems.mysql.identifiers import qualified
 
 ANSI = Quoting(ansi=True)
@@ -143,6 +143,20 @@ def test_servers_are_asked_which_labels_they_take_for_one(labels, collation, ask
 
     charset = collation.partition("_")[0]
     assert are_alike(labels, charset, collation, ask) == bool(questions) == asked
+
+
+@pytest.mark.parametrize(
+    ("column_type", "alike"),
+    [("enum('?','x')", False), ("enum('?','a?','why')", False), ("set('x','?','?')", True)],
+)
+@pytest.mark.parametrize("distinguishes", [True, False])
+def test_one_label_that_is_not_shown_is_like_no_other(column_type, alike, distinguishes):
+    def ask(_, values):
+        seen = {"".join("?" if c > "\uffff" else c for c in value) for value in values}
+        return [(len(set(values) if distinguishes else seen),)]
+
+    found = may_be_alike(column_type, "utf8mb4", "utf8mb4_general_ci", ask)
+    assert found == (alike and not distinguishes)
 
 
 @pytest.mark.parametrize(
