@@ -43,17 +43,21 @@ class NewRows(Forwarding):
         return self.sink.apply(ticket or self.ticket, [change]).upserts
 
     @property
+    def carried_out(self):
+        """Of each kind of statement, how many came over the sink's own connection."""
+        with self.sink._writer.open().cursor() as cursor:
+            cursor.execute("SHOW SESSION STATUS LIKE 'Com\\_%'")
+            return {name: int(number) for name, number in cursor.fetchall()}
+
+    @property
     def sent(self):
         """How often the server took rows in the other way."""
-        [(_, number)] = execute(self.servers[1], f"SHOW GLOBAL STATUS LIKE '{self.counted}'")
-        return int(number)
+        return self.carried_out[self.counted]
 
     @property
     def held(self):
         """How many prepared statements the sink's connection has had, and how many it has."""
-        with self.sink._writer.open().cursor() as cursor:
-            cursor.execute("SHOW SESSION STATUS LIKE 'Com_stmt_%'")
-            counted = {name: int(number) for name, number in cursor.fetchall()}
+        counted = self.carried_out
         prepared = counted["Com_stmt_prepare"]
         return prepared, prepared - counted["Com_stmt_close"]
 
