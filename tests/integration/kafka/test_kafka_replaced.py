@@ -95,7 +95,7 @@ def dts():
 
     def source(brokers, topic, start: Any = "earliest"):
         config = KafkaSource(type="kafka", brokers=[brokers], topic=topic, start=start)
-        made.append(DtsKafkaSource(config, timeout=10.0))
+        made.append(DtsKafkaSource(config, timeout=30.0))
         return made[-1]
 
     yield source
