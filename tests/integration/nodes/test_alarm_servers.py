@@ -112,6 +112,7 @@ def alarms(cluster, channel):
     return {(a["pipeline"], a["rule"]): a for a in listed if a["channel"] == channel.name}
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.family("mariadb", why="what servers tell is tested above; nodes make alarms of it")
 def test_a_stopped_pipeline_and_a_position_near_its_purge_raise_alarms(channel, cluster, retention):
     write(channel.a, channel.db, 1, 3)
