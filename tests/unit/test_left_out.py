@@ -56,7 +56,7 @@ def test_all_else_works(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, ",".join(packages()), str(file)],
         cwd=CHECKOUT, env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
 

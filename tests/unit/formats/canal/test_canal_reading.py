@@ -210,7 +210,9 @@ def test_a_text_that_canal_takes_for_a_blob_is_refused():
     def value(text, number):
         message = json.loads(canal("INSERT", [{"id": "1", "v": text}], types=types))
         message["sqlType"] = {"id": 4, "v": number}
-        return decode(json.dumps(message).encode()).images[0][1][1]
+        _, after = decode(json.dumps(message).encode()).images[0]
+        assert after is not None
+        return after[1]
 
     assert value("plain", 2004) == "plain"
     assert value("é", 2005) == "é"
