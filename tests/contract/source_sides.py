@@ -175,8 +175,8 @@ class DtsSide(Side):
         more = {"brokers": [self.server.brokers], "topic": self.topic, **more}
         return KafkaSource(type="kafka", start=start, **more)
 
-    def source(self, start="latest", **more):
-        self.sources.append(DtsKafkaSource(self.config(start, **more)))
+    def source(self, start="latest", *, clock=None, **more):
+        self.sources.append(DtsKafkaSource(self.config(start, **more), clock=clock))
         return self.sources[-1]
 
     def close(self):

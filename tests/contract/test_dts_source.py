@@ -149,56 +149,48 @@ def test_dts_a_transaction_that_does_not_end_is_seen(dts):
     hanging.flush(20)
     dts.send(*transaction(BASE + 2))  # another producer, which is done
     clock = SetClock()
-    config = KafkaSource(type="kafka", brokers=[dts.server.brokers], topic=dts.topic)
-    source = DtsKafkaSource(config, clock=clock)
+    source = dts.source(clock=clock)
     source.open(dts.origin)
-    try:
-        before = read_rows(source, 2)
-        assert kinds(before) == "BRRC"
-        position = before[-1].position.offset
+    before = read_rows(source, 2)
+    assert kinds(before) == "BRRC"
+    position = before[-1].position.offset
 
-        def blocked():
-            clock.time += 4
-            source.read(10, 0)
-            return source.blocked()
+    def blocked():
+        clock.time += 4
+        source.read(10, 0)
+        return source.blocked()
 
-        reported = eventually(blocked, 30)
-        assert reported.transaction
-        assert f"{dts.topic}[0]@{position}: 8 records wait" in reported.what
-        assert f"--start-offset {position}" in reported.hint
-        assert (source.behind(), source.latest().offset) == (8, position + 8)
-        hanging.commit_transaction(20)
-        assert kinds(read_rows(source, 4)) == "BRRC" * 2
-        assert source.blocked() is None
-    finally:
-        source.close()
+    reported = eventually(blocked, 30)
+    assert reported.transaction
+    assert f"{dts.topic}[0]@{position}: 8 records wait" in reported.what
+    assert f"--start-offset {position}" in reported.hint
+    assert (source.behind(), source.latest().offset) == (8, position + 8)
+    hanging.commit_transaction(20)
+    assert kinds(read_rows(source, 4)) == "BRRC" * 2
+    assert source.blocked() is None
 
 
 def test_dts_partitions_that_are_added_are_seen(dts):
     dts.send(*transaction(BASE))
     clock = SetClock()
-    config = KafkaSource(type="kafka", brokers=[dts.server.brokers], topic=dts.topic)
-    source = DtsKafkaSource(config, clock=clock)
+    source = dts.source(clock=clock)
     source.open(dts.origin)
-    try:
-        before = read_rows(source, 2)
-        with closing(KafkaAdminClient(bootstrap_servers=dts.server.brokers)) as admin:
-            admin.create_partitions({dts.topic: NewPartitions(3)})
+    before = read_rows(source, 2)
+    with closing(KafkaAdminClient(bootstrap_servers=dts.server.brokers)) as admin:
+        admin.create_partitions({dts.topic: NewPartitions(3)})
 
-        def refused():
-            clock.time += 31
-            dts.send(*transaction(BASE + 1))  # it is never silent
-            try:
-                source.read(10, 0.1)
-            except FatalError as error:
-                return error
-            return None
+    def refused():
+        clock.time += 31
+        dts.send(*transaction(BASE + 1))  # it is never silent
+        try:
+            source.read(10, 0.1)
+        except FatalError as error:
+            return error
+        return None
 
-        assert "has 3 partitions now, not 1" in eventually(refused, 30).message
-        with pytest.raises(FatalError, match="has 3 partitions now"):
-            source.open(before[-1].position)
-    finally:
-        source.close()
+    assert "has 3 partitions now, not 1" in eventually(refused, 30).message
+    with pytest.raises(FatalError, match="has 3 partitions now"):
+        source.open(before[-1].position)
     # Whoever starts it again has seen it.
     again = dts.source()
     again.open(before[-1].position)
