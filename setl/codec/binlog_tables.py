@@ -15,7 +15,7 @@ from setl.codec.binlog.tables.table_map import ColumnType, WireColumn, parse_tab
 from setl.codec.charset import in_characters
 from setl.errors import DataError
 from setl.model.change import ABSENT, Row, Value, filled
-from setl.model.labels import is_marked, unmarked
+from setl.model.labels import begins_with_half, is_marked, unmarked
 from setl.model.schema import Column, RowSchema
 
 _GEOMETRY_TYPE: Final = 7  # of the optional metadata
@@ -134,7 +134,7 @@ def characters(value: Value) -> str:
     text = in_characters(value)
     if not isinstance(text, str):
         raise TypeError(f"{type(text).__name__} is no text")
-    if "\ud800" <= text[:1] <= "\udfff":
+    if begins_with_half(text):
         raise ValueError("text in its own character set has no form in UTF-8")
     return text
 

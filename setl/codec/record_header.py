@@ -10,6 +10,10 @@ from setl.errors import DataError
 from setl.model.entry import EntryKind
 from setl.model.session import StatementSession
 
+_ROLLBACKS: Final = frozenset(
+    {StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO_SAVEPOINT, StatementKind.XA_ROLLBACK}
+)
+
 
 class RecordHeader(NamedTuple):
     """One record without its rows.
@@ -59,7 +63,7 @@ def ddl_header(
 
     Debezium and Canal say which schema the changed table is in, and not which one the session had.
     These are the same where the statement names no schema at all. If it names some, what the
-    others are in nobody knows; see `setl.codec.sql.statement.unplaced`.
+    others are in nobody knows; see `setl.codec.sql.statement.tables_without_schema`.
 
     Args:
         statement: its text.
@@ -73,7 +77,7 @@ def ddl_header(
             takes back rows that are in the topic.
     """
     kind, tables, _ = parse_statement(statement, schema)
-    if kind in _TAKES_BACK:
+    if kind in _ROLLBACKS:
         raise DataError(
             f"a transaction was rolled back whose rows the topic may have: {statement[:200]}",
             hint="Go on with `setl position reset PIPELINE --to` the next offset, and compare the"
@@ -93,7 +97,7 @@ def ddl_header(
         return RecordHeader(EntryKind.HEARTBEAT, seconds, operation="STATEMENT")
     if any(not named for named, _ in tables):
         raise DataError(f"DDL that names no schema for its table: {statement[:200]}")
-    default = schema if of_session or not _mixes(statement) else ""
+    default = schema if of_session or not _names_some_schemas(statement) else ""
     if tables and not table:
         schema, table = tables[0]
     return RecordHeader(
@@ -107,13 +111,8 @@ def ddl_header(
     )
 
 
-def _mixes(statement: str) -> bool:
+def _names_some_schemas(statement: str) -> bool:
     """Whether DDL names a schema for some of its tables, and none for others."""
     ddl = table_ddl(statement, StatementSession())
     names = [] if ddl is None else [n for n in ddl.names if n.role is not Role.REFERENCED]
     return len({bool(name.schema) for name in names}) > 1
-
-
-_TAKES_BACK: Final = frozenset(
-    {StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO_SAVEPOINT, StatementKind.XA_ROLLBACK}
-)

@@ -21,14 +21,6 @@ def parsed(data: bytes) -> Any:
     return DECODER.decode(data.decode())
 
 
-def begins_with_half(text: str) -> bool:
-    """Whether text begins with half of a surrogate pair, which JSON can write, and no text has.
-
-    It stands for something else in setl's own values, see `setl.model.labels`.
-    """
-    return "\ud800" <= text[:1] <= "\udfff"
-
-
 def shape_of(data: bytes) -> str:
     """What bytes that are no JSON may be instead, for messages; no value of theirs."""
     if not data:

@@ -17,7 +17,7 @@ from setl.channel.names.shadow_tables import Shadow
 from setl.channel.routes.routing import Route
 from setl.codec.row_codec import RowCodec, single_entries
 from setl.codec.sql.redaction import without_texts
-from setl.codec.sql.statement import schema_beside, tables_of, unplaced
+from setl.codec.sql.statement import schema_beside, tables_of, tables_without_schema
 from setl.errors import DataError, FatalError, SetlError
 from setl.extract.begun import BegunTransaction
 from setl.extract.ddl import is_own_ddl, is_without_its_mark, refuse_temporary
@@ -175,7 +175,7 @@ class Extractor:
         agrees: bool = False,
         statements: SkippedStatements | None = None,
         maps: Callable[[str], bool] = lambda _: True,
-        named: Callable[[str], bool] = lambda _: True,
+        maps_name: Callable[[str], bool] = lambda _: True,
     ) -> None:
         """Start between two transactions, with nothing applied.
 
@@ -188,14 +188,14 @@ class Extractor:
             statements: decides about row changes that were logged as statements; None lets none
                 pass.
             maps: whether tables of a schema are mapped, if it has any.
-            named: whether a table of a name is mapped, whatever schema it is in.
+            maps_name: whether a table of a name is mapped, whatever schema it is in.
         """
         self._destinations = _Destinations(routing)
         self._routing = routing
         self._shadow_ddl = shadow_ddl
         self._agrees = agrees
         self._maps = maps
-        self._named = named
+        self._maps_name = maps_name
         self._statements = statements or SkippedStatements(lambda _, __: True)
         self._identity = identity
         self._codec = codec
@@ -354,7 +354,7 @@ class Extractor:
         tables = [named for named in tables_of(entry) if named[1]]
         if tables:
             concerns = any(self._concerns(schema, table) for schema, table in tables) or any(
-                map(self._named, unplaced(entry))
+                map(self._maps_name, tables_without_schema(entry))
             )
         else:
             schema = schema_beside(entry)

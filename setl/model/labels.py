@@ -30,6 +30,15 @@ _MAX_CACHED: Final = 4_096  # of a SET's values
 NumberOf = Callable[[Value], int]
 
 
+def begins_with_half(text: str) -> bool:
+    """Whether text begins with half of a surrogate pair, which JSON can write, and no text has.
+
+    Values of rows mark with it what is not plain text: labels here, bytes in
+    `setl.printable.BYTES_OF_TEXT`.
+    """
+    return "\ud800" <= text[:1] <= "\udfff"
+
+
 def print_alike(labels: Sequence[str]) -> bool:
     """Whether two numbers of an ENUM or SET with these labels print alike."""
     return "" in labels or len(set(labels)) < len(labels)

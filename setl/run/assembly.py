@@ -233,7 +233,7 @@ class _Assembly:
                 self.pipeline, self.origin, lambda schema, table: bool(router.route(schema, table))
             ),
             maps=router.maps,
-            named=router.maps_named,
+            maps_name=router.maps_name,
         )
 
     def table_loading(self, job: LoadJob) -> TableLoading:

@@ -60,6 +60,13 @@ class Forwarding:
         loaded = self.sink.apply_rendered(ticket or self.ticket, change, read)
         return None if loaded is None else loaded.upserts
 
+    @property
+    def carried_out(self):
+        """Of each kind of statement, how many came over the sink's own connection."""
+        with self.sink._writer.open().cursor() as cursor:
+            cursor.execute("SHOW SESSION STATUS LIKE 'Com\\_%'")
+            return {name: int(number) for name, number in cursor.fetchall()}
+
     def there(self, what="*", name="t"):
         return list(
             execute(self.servers[1], f"SELECT {what} FROM {self.schema}.`{name}` ORDER BY 1")

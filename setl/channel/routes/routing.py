@@ -200,7 +200,7 @@ class Router:
         nested = any(schema == of for of, _ in self._nested)
         return nested or any(e.pattern.schema.match(schema) is not None for e in self.entries)
 
-    def maps_named(self, table: str) -> bool:
+    def maps_name(self, table: str) -> bool:
         """Whether a table of this name is mapped, if it is in the right schema."""
         nested = any(table == of for _, of in self._nested)
         return nested or any(e.pattern.table.match(table) is not None for e in self.entries)

@@ -150,7 +150,7 @@ def tables_of(entry: Entry) -> tuple[tuple[str, str], ...]:
     return parse_statement(entry.statement, entry.default_schema, quoting).tables
 
 
-def unplaced(entry: Entry) -> tuple[str, ...]:
+def tables_without_schema(entry: Entry) -> tuple[str, ...]:
     """The tables of a DDL entry of which neither it nor the stream tells the schema.
 
     A foreign key's other table is not among them: it is in the schema of the table itself.

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from setl.codec.binlog.refused import past
 from setl.codec.sql.redaction import outline, without_texts
-from setl.codec.sql.statement import quoting_of, tables_of, unplaced
+from setl.codec.sql.statement import quoting_of, tables_of, tables_without_schema
 from setl.codec.sql.tokens import Quoting
 from setl.errors import FatalError, FencedError, SetlError, TransientError
 from setl.extract.extractor import RoutedRows
@@ -102,12 +102,12 @@ class SchemaChangePolicy:
     ) -> bool:
         ran: Sequence[str] = ()
         if self._target is not None:
-            nobody_knows = unplaced(entry)
-            if nobody_knows:
+            unknown = tables_without_schema(entry)
+            if unknown:
                 raise FatalError(
                     "a schema change at the source names schemas for some of its tables, and its"
                     " record does not tell which one its session had for"
-                    f" {', '.join(nobody_knows)}: {self._shown(entry)}",
+                    f" {', '.join(unknown)}: {self._shown(entry)}",
                     hint=f"Apply it to the target. {_past(entry.position)}",
                     pipeline=self._leadership.key,
                     position=entry.position,

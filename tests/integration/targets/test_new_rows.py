@@ -43,13 +43,6 @@ class NewRows(Forwarding):
         return self.sink.apply(ticket or self.ticket, [change]).upserts
 
     @property
-    def carried_out(self):
-        """Of each kind of statement, how many came over the sink's own connection."""
-        with self.sink._writer.open().cursor() as cursor:
-            cursor.execute("SHOW SESSION STATUS LIKE 'Com\\_%'")
-            return {name: int(number) for name, number in cursor.fetchall()}
-
-    @property
     def sent(self):
         """How often the server took rows in the other way."""
         return self.carried_out[self.counted]

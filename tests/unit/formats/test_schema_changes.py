@@ -7,7 +7,7 @@ import pytest
 
 from setl.codec.canal.reading.header import CanalHeaderReader
 from setl.codec.debezium.reading.header import DebeziumHeaderReader
-from setl.codec.sql.statement import tables_of, unplaced
+from setl.codec.sql.statement import tables_of, tables_without_schema
 from setl.errors import DataError, FatalError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
@@ -55,7 +55,7 @@ def entry_of(*record):
 def test_where_all_names_have_a_schema_or_none_does_it_is_the_tables(format_, sql, schema, tables):
     entry = entry_of(format_, change(format_, sql, schema))
     assert list(tables_of(entry)) == tables
-    assert unplaced(entry) == ()
+    assert tables_without_schema(entry) == ()
 
 
 MIXED = [
@@ -72,13 +72,13 @@ MIXED = [
 def test_otherwise_nobody_knows(format_, sql, schema, names):
     entry = entry_of(format_, change(format_, sql, schema))
     assert entry.default_schema == ""
-    assert unplaced(entry) == names
+    assert tables_without_schema(entry) == names
 
 
 @pytest.mark.parametrize(("sql", "schema", "names"), MIXED)
 def test_a_relay_of_setl_says_which_schema_the_session_had(sql, schema, names):
     entry = entry_of("debezium", change("debezium", sql, "shop", version="setl-1.0"))
-    assert unplaced(entry) == ()
+    assert tables_without_schema(entry) == ()
     assert entry.default_schema == "shop"
     changed = [table for table in tables_of(entry) if table[1] == "orders"]
     assert changed == ([] if "LIKE" in sql else [("shop", "orders")])
@@ -94,7 +94,7 @@ def test_it_stops_a_pipeline_only_if_a_mapped_table_has_the_name(named):
             return None
 
     entry = entry_of("debezium", change("debezium", MIXED[0][0], "archive"))
-    extractor = Extractor(Nowhere(), MarkIdentity(1, ""), ANY, named=lambda _: named)
+    extractor = Extractor(Nowhere(), MarkIdentity(1, ""), ANY, maps_name=lambda _: named)
     assert extractor.extract(Batch(1, 1, [entry], ANY, 0, 0)).ddl == ([entry] if named else [])
     progress = Progress(ManualClock())
 

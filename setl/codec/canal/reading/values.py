@@ -12,11 +12,10 @@ from math import isfinite
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from setl.codec.record_json import begins_with_half
 from setl.codec.temporal import ZERO_DATETIME, clock_text, timestamp_text
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import Value
-from setl.model.labels import of_numbers
+from setl.model.labels import begins_with_half, of_numbers
 from setl.model.schema import Kind
 
 Read = Callable[[str], Value]

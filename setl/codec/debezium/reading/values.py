@@ -16,9 +16,9 @@ from decimal import Decimal
 from math import isfinite
 from typing import Final, cast
 
-from setl.codec.record_json import begins_with_half
 from setl.codec.temporal import ZERO_DATETIME, clock_text, date_text, day_text, timestamp_text
 from setl.model.change import Value
+from setl.model.labels import begins_with_half
 from setl.model.schema import Kind
 
 Read = Callable[[object], Value]

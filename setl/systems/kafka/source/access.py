@@ -27,7 +27,7 @@ class PartitionAccess:
         self._config = config
         self._timeout = timeout
         self._clock = clock
-        self._known: set[int] = set()  # partitions that the topic had when it was first seen
+        self._first_seen: set[int] = set()  # partitions that the topic had when it was first seen
         self.partition = TopicPartition(config.topic, config.partition)
 
     def connect(self, *, few: bool = False) -> TopicReader:
@@ -44,7 +44,7 @@ class PartitionAccess:
         reader, partitions = reader_and_partitions(self._config, self._timeout, few=few)
         try:
             self._check_partition(partitions)
-            self.refuse_more(partitions)
+            self.refuse_added(partitions)
             if self._config.mode == "subscribe":
                 check_single(partitions)
         except BaseException:
@@ -75,7 +75,7 @@ class PartitionAccess:
             error.at(**self.where())
             raise
 
-    def refuse_more(self, partitions: set[int]) -> None:
+    def refuse_added(self, partitions: set[int]) -> None:
         """See that the topic has no other partitions than when it was first seen.
 
         Whoever writes by key puts rows into another partition once there are more of them.
@@ -83,10 +83,11 @@ class PartitionAccess:
         Raises:
             FatalError: it has.
         """
-        self._known = self._known or partitions
-        if partitions - self._known:
+        self._first_seen = self._first_seen or partitions
+        if partitions - self._first_seen:
+            before = len(self._first_seen)
             raise FatalError(
-                f"the topic has {count(len(partitions), 'partition')} now, not {len(self._known)}:"
+                f"the topic has {count(len(partitions), 'partition')} now, not {before}:"
                 " rows may be where no pipeline reads, and changes of one row in two partitions",
                 hint="To read all of them, write `partitions` in the source. To go on with this one"
                 " alone, `setl start` the channel. Compare the tables with `setl verify --repair`",

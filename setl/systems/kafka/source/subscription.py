@@ -291,7 +291,7 @@ class DtsKafkaSource:
                 raise self._out_of_range(reader) from None
             self._measure(reader)
             if self._clock.monotonic() - self._counted > _COUNTED:
-                self._access.refuse_more(reader.partitions())
+                self._access.refuse_added(reader.partitions())
                 self._counted = self._clock.monotonic()
             silent = self._clock.monotonic() - self._heard
             if found:
